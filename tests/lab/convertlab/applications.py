@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""applications.py - a real application, run twice in the lab: as it is, and converted, under the shim or by convertize
+"""applications.py - runs a real application twice in the lab: as it is, and converted, under the shim or by convertize
 
     @application("wget", server=web, connections=1, carried=SIZE)
     def test_wget(run):
@@ -36,7 +36,7 @@ class Run:
     """Represents one of the two runs. Called with a command, it runs that on the client as Host.run() does.
 
     server: what the server's function returned. directory: empty at first, and the application's home.
-    converted: is it the one that is to be converted? method: by what, see application().
+    converted: is this the converted run? method: how it is converted, see application().
     """
 
     def __init__(self, lab, server, converted, method):
@@ -45,7 +45,7 @@ class Run:
         self.converted = converted
         self.directory = os.path.join(lab.directory, "converted" if converted else "direct")
         os.mkdir(self.directory)
-        # as in a user's session, where all processes know after the first connection that the converter withholds SYNs
+        # as in a user's session, whose processes all know after the first connection that the converter withholds SYNs
         common = {"HOME": self.directory, "XDG_RUNTIME_DIR": self.path("runtime"), "LC_ALL": "C.UTF-8"}
         os.mkdir(self.path("runtime"), 0o700)
         self.env = lab.converted(**common) if converted else common
@@ -55,7 +55,7 @@ class Run:
         return self.lab.client.run([*self._launcher, *cmd], env=dict(self.env, **(env or {})), **options)
 
     def start(self, cmd, port):
-        """Starts what listens on a port of the client; returns its Process."""
+        """Starts a program that listens on a port of the client; returns its Process."""
         return self.lab.start_listening(self.lab.client, [*self._launcher, *cmd], port, env=self.env)
 
     def path(self, *names):
@@ -74,9 +74,9 @@ class Run:
 
 
 def _launcher(lab, env, method):
-    """Returns the words in front of a command that have convertize start it, and leaves to that what the shim needs in `env`."""
+    """Returns the words that make convertize start a command, and removes the shim from LD_PRELOAD in `env`: convertize preloads it."""
     sanitizers = env.pop("LD_PRELOAD").split(":")[:-1]
-    if sanitizers and method == "auto":  # what convertize preloads has to come behind them
+    if sanitizers and method == "auto":  # convertize preloads the shim behind them
         env["LD_PRELOAD"] = ":".join(sanitizers)
     env["CONVERT_LIBRARY"] = lab.build.shim
     return [lab.build.program("convertize"), "--config", "none", *([] if method == "auto" else ["--method", method]), "--"]
@@ -115,24 +115,24 @@ def _sessions(lab, converter):
 
 
 def _given_up(converter):
-    """How many connections were closed unused: those among them that were closed while they were pending are none of the shim's log."""
+    """How many connections the client closed unused. The shim logs no conversion for those that it closed while they were pending."""
     return len(re.findall(r": 0 bytes up, 0 down, [\d.]+ s: client (?:lost|never completed its handshake) ", converter.log_text()))
 
 
 def _check_log(lab, opened, given_up, refused, method):
-    """As many conversions as connections at the server, nothing else; but the refusal of a port where nothing listens."""
+    """The log has a conversion for each connection of the server, and otherwise only refusals of the port where nothing listens."""
     # Without Fast Open on Multipath TCP, in Linux 6.1, supervised programs are converted over TCP; where
     # convertize chooses ("auto") it is either.
     over = "MPTCP" if method == "shim" or kernel.has("fastopen") else "TCP" if method == "supervise" else ""
-    # A program may take over its parent's connections, as Git's do. A child that the shim can't convert opens none, or the server counts
-    # them. The address on which a connection begins doesn't tell how it ends.
+    # A program may take over its parent's connections, as Git's do. If a child that the shim can't convert opens connections, the server
+    # counts them. The address on which a connection begins doesn't tell how it ends.
     lines = [line for line in lab.shim_log().splitlines()
              if not line.endswith("taken over from the program before") and ": can't be converted: " not in line and ": begins on " not in line]
     refusals = [line for line in lines if ":%d: " % REFUSED_PORT in line]
     told = re.compile("failed: Connection Reset|failed: Connection refused|, blindly after")  # by a message, a RST, or the kernel alone
     check(all(told.search(line) for line in refusals) and bool(refusals) == refused,
           "refused connections in\n" + lab.shim_log())
-    # what the application closes while it is pending was no connection yet
+    # a connection that the application closes while it is pending never reached the server
     others = [line for line in lines if line not in refusals and not line.endswith(": given up by the application")]
     strange = [line for line in others if "converted over " + over not in line]
     check(not strange, "not converted:\n" + "\n".join(strange))
@@ -163,7 +163,7 @@ def _run(client, lab, converter, server, converted, options):
     else:
         equal(lab.shim_log(), "", "the shim's log of a run without it")
         equal(_sessions(lab, converter), [], "what the converter carried in a run without the shim")
-    # on a busy machine an answer may come so late that the attempt is begun anew, and the first one given up
+    # on a busy machine an answer may come so late that the shim gives its first attempt up and begins another one
     low, high = options["connections"]
     check(low <= opened <= high + given_up, "%d connections %s, %d of them given up, not %d to %d"
           % (opened, "converted" if converted else "without a converter", given_up, low, high))
@@ -177,13 +177,13 @@ def application(*needs, server, connections, carried=0, refused=False, breaks_of
     needs: programs, as "PROGRAM" or "PROGRAM:DEBIAN-PACKAGE".
     server: called with the Lab before the runs.
     connections: how many in each run; (least, most) where the application is free to choose.
-    carried: at least so many bytes in all of them.
+    carried: the converter carries at least so many bytes in all.
     refused: does it also try a port where nothing listens?
-    breaks_off: does it close connections on which more is coming? Linux doesn't reset these on MPTCP, but keeps them for a
-        minute (test_platform.py); the converter, which would report them then, is ended instead.
-    root: is a real root needed, and not that of a user's own namespace?
+    breaks_off: does it close connections on which more is coming? On MPTCP Linux doesn't reset these, but keeps them for a
+        minute (test_platform.py). The converter would report them only then, so we stop it instead.
+    root: does it need the real root, and not only that of a user's own namespace?
     sanitizers: why it can't run with a sanitizer's run-time library preloaded.
-    method: "shim": under the preloaded library; "supervise": by convertize --method supervise; "auto": as convertize finds fit.
+    method: "shim": under the preloaded library; "supervise": by convertize --method supervise; "auto": as convertize chooses.
     """
     if isinstance(connections, int):
         connections = (connections, connections)

@@ -11,7 +11,7 @@ SRCDIR = os.path.abspath(os.environ.get("CONVERT_SRCDIR") or os.path.join(os.pat
 
 
 def _candidates():
-    """Yields build directories, the likeliest first: CONVERT_BUILDDIR, the current one, the source tree, build* in it and beside it."""
+    """Returns build directories, the likeliest first: CONVERT_BUILDDIR, else the current one, the source tree, build* in and beside it."""
     told = os.environ.get("CONVERT_BUILDDIR")
     if told:
         return [told]
@@ -40,7 +40,7 @@ def _is_ours(place):
 class Build:
     """The files of one build.
 
-    CONVERT_BUILDDIR names it; CONVERT_SHIM and CONVERT_CONVERTD replace the shim and convertd alone.
+    CONVERT_BUILDDIR names it. CONVERT_SHIM replaces the shim alone, and CONVERT_ with a program's name in capitals that program.
     """
 
     def __init__(self):
@@ -69,20 +69,19 @@ class Build:
 
     @property
     def loader_lib(self):
-        """What the loader puts in the place of $LIB in LD_PRELOAD, as configure has found it; empty: it knows no $LIB."""
+        """The loader's replacement for $LIB in LD_PRELOAD, as configure has found it; "" if it knows no $LIB."""
         with open(os.path.join(self.directory, "config.h"), encoding="utf-8") as file:
             return re.search(r'^#define LIBCONVERT_LOADER_LIB "(.*)"', file.read(), re.MULTILINE)[1]
 
     def preloaded(self, name):
-        """The value of LD_PRELOAD by which a program of ours, convertd, has a library of the tests: behind a sanitizer's, which has to be the first."""
+        """The LD_PRELOAD that loads a library of the tests into convertd, behind a sanitizer's library, which has to be the first."""
         library = os.path.join(self.directory, ".libs", name)
         return ":".join([*shlex.split(os.environ.get("SANITIZER_PRELOAD", "")), library])
 
     def shim_env(self, **variables):
         """The environment of an application under the shim, with these variables added.
 
-        What the shim learns is lost when the application ends, unless XDG_RUNTIME_DIR or CONVERT_CACHE says where it is kept.
-
+        The shim forgets what it has learned when the application ends, unless XDG_RUNTIME_DIR or CONVERT_CACHE names a directory.
         SANITIZER_PRELOAD (as configure found it) goes in front: the run-time library of a sanitizer must be first.
         """
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
@@ -100,5 +99,5 @@ class Build:
         return env
 
     def on_older_linux(self, env):
-        """An environment of shim_env() for a program that sees what tests/lab/older_linux.c shows it of this machine's kernel."""
+        """An environment of shim_env() for a program to which tests/lab/older_linux.c shows this machine's kernel as an older one."""
         return {**env, "LD_PRELOAD": "%s:%s" % (env["LD_PRELOAD"], os.path.join(self.directory, ".libs/libolderlinux.so"))}

@@ -46,7 +46,7 @@ class Capture:
         if sandbox.in_user_namespace():
             return ["python3", os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniffer.py"), self._device,
                     self.path, self._expression]
-        # in this mode each packet takes snaplen bytes of the buffer: of the default one few packets would fill all
+        # in immediate mode each packet takes snaplen bytes of the buffer, so that few packets would fill the default one
         return ["tcpdump", "-Z", "root", "-U", "-n", "--immediate-mode", "-s", str(self._snaplen), "-B", "32768",
                 "-i", self._device, "-w", self.path, self._expression]
 
@@ -69,7 +69,7 @@ class Capture:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             if self._device != "any":
                 sender.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, self._device.encode())
-            # one hop at most: a broadcast reaches the neighbour, who takes no notice
+            # one hop at most: the broadcast reaches only the neighbour, which ignores it
             target = "127.0.0.1" if self._device in ("lo", "any") else "255.255.255.255"
             sender.sendto(token, (target, MARKER_PORT))
         wait_until(lambda: self._contains(token), 5, "the end of the capture on %s" % self._device)

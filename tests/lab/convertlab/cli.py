@@ -92,7 +92,7 @@ def _run(arguments):
 
 
 def _running():
-    """The directory of the lab that this shell belongs to."""
+    """The directory of the lab in which this command runs."""
     if not sandbox.inside() or "LAB_DIRECTORY" not in os.environ:
         raise LabError("no lab is running around this command; start one with \"lab shell\"")
     return os.environ["LAB_DIRECTORY"]

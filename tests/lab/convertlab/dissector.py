@@ -18,7 +18,7 @@ from .waiting import LabError
 
 SCRIPT = os.path.join(SRCDIR, "contrib", "wireshark", "convert.lua")
 
-# The notes that say a message is faulty, as a receiver by RFC 8803 would find it; those about less are not among them.
+# The notes on faults for which a receiver refuses a message (RFC 8803). Notes on lesser faults are not among them.
 FAULTS = ("magic.bad", "silence.bad", "version.unknown", "total_length.zero", "total_length.past_end", "tlv.none", "tlv.past_end", "tlv.length.zero",
           "tlv.length.bad", "tlv.type.reserved", "tlv.duplicate", "tlv.wrong_direction", "zero.nonzero", "connect.address.bad",
           "tcp_option.truncated", "tcp_option.length.bad")
@@ -69,7 +69,7 @@ class Flow:
 
 
 def need_tshark():
-    """Skips the test where there is none that runs Lua."""
+    """Skips the test without a tshark that runs Lua."""
     if not shutil.which("tshark"):
         raise Skip("tshark is missing; on Debian: apt-get install tshark")
     said = subprocess.run(["tshark", "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
@@ -79,7 +79,7 @@ def need_tshark():
 
 @functools.lru_cache(maxsize=None)
 def _prefix():
-    """The words in front of the command: Wireshark 4.4 runs no scripts of a user's for root, and mustn't see that it is."""
+    """The words in front of the command: Wireshark 4.4 runs no user's scripts as root, so it must not see that it is root."""
     prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
     if os.geteuid() != 0 or subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         return ()
@@ -87,7 +87,7 @@ def _prefix():
 
 
 def tshark(path, *arguments):
-    """What tshark prints of the capture with these arguments. It has no settings and no plugins but the dissector."""
+    """The output of tshark for the capture with these arguments, without settings and plugins other than the dissector."""
     with tempfile.TemporaryDirectory() as empty:
         env = dict(os.environ, HOME=empty, WIRESHARK_CONFIG_DIR=empty, WIRESHARK_PLUGIN_DIR=empty, LC_ALL="C.UTF-8")
         done = subprocess.run([*_prefix(), "tshark", "-n", "-X", "lua_script:" + SCRIPT, "-r", path, *arguments], stdout=subprocess.PIPE,
@@ -102,7 +102,7 @@ def tshark(path, *arguments):
 
 
 def rows(path, fields, *arguments):
-    """A dict for each packet: the values of these fields, each a list of strings, without those that the packet hasn't."""
+    """A dict for each packet: {field: its values as strings}, without the fields that the packet lacks."""
     names = [*fields, "_ws.lua.error"]
     words = [word for field in names for word in ("-e", field)]
     said = tshark(path, "-T", "fields", "-E", "separator=/t", "-E", "aggregator=|", *words, *arguments)

@@ -13,7 +13,7 @@ Between blocks, HTML comments, which readers don't see, tell the lab what to do:
 
     <!-- lab: NAME -->           make a new lab of that name (scenes.py) for the following blocks
     <!-- on HOST: COMMAND -->    run a command on a host
-    <!-- link NAME: SETTINGS --> change a link, with the settings of links.Link, such as strip_mptcp=1; none: the link works again
+    <!-- link NAME: SETTINGS --> take a link down (down=1), or set fields of links.Link, such as strip_mptcp=1; none: the link works again
 
 Anything else that looks like code is an error, so that no command is forgotten.
 """
@@ -107,7 +107,7 @@ def commands(step):
 
 
 def shows(output, shown):
-    """Tells whether the output is what is shown: each line whole, but for "…" and the number of blanks."""
+    """Tells whether the output matches the lines of the page, except for "…" and the number of blanks."""
     pattern = ""
     for line in shown:
         if line.strip() == "…":

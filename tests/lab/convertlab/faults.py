@@ -15,7 +15,7 @@ REPORTS = re.compile(r"(ERROR|WARNING|SUMMARY): (Address|Leak|Thread|Memory|Unde
 
 
 class Fault(AssertionError):
-    """What the program under test did is wrong on every machine. Never repeated."""
+    """An error of the program under test, on every machine. Its test is never repeated."""
 
 
 def is_crash(status):
@@ -24,7 +24,7 @@ def is_crash(status):
 
 
 def is_data(value):
-    """Tells whether it is what was transferred: bytes, or their SHA-256 sum."""
+    """Tells whether it is transferred data: bytes, or their SHA-256 sum."""
     return isinstance(value, (bytes, bytearray, memoryview)) or (isinstance(value, str) and bool(re.search(r"\b[0-9a-f]{64}\b", value)))
 
 

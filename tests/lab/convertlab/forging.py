@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """forging.py - sends SYNs from addresses that aren't the sender's, and captures the answers to these addresses
 
-The lab routes the forged networks to the client's host, which forwards nothing and has none of the addresses. So it drops the
-answers silently, like a victim behind a firewall. The client's kernel doesn't know of these connections.
+The lab routes the forged networks to the client's host, which forwards nothing and has none of the addresses. So this host drops the
+answers silently, like a victim behind a firewall. Its kernel doesn't know of these connections.
 """
 import collections
 import ipaddress
@@ -15,7 +15,7 @@ from .waiting import wait_until
 
 NETWORK4, NETWORK6 = ipaddress.ip_network("10.50.0.0/16"), ipaddress.ip_network("fd50::/16")
 
-# Options of SYNs: the one that costs least, those of Linux, and those of Multipath TCP (RFC 9293, 7323, 2018, 8684 3.1).
+# Options of SYNs: the shortest useful one, those of Linux, and that of Multipath TCP (RFC 9293, 7323, 2018, 8684 3.1).
 MSS = octets("020405b4")
 LINUX = MSS + octets("0402 080a 00bc614e 00000000 01 030307")
 MP_CAPABLE = octets("1e040101")
@@ -34,7 +34,7 @@ def victim(number, v6=False):
 
 
 class Forge:
-    """Raw sockets of a host; packets go to the converter at `lab`'s addresses."""
+    """Raw sockets of the lab's client, which send to the converter's addresses."""
 
     def __init__(self, lab, port=PORT):
         self._lab = lab
@@ -86,9 +86,9 @@ ETHERNET = 14
 
 
 class Traffic:
-    """What a capture on the converter's link has of the forged addresses: bytes of IP packets, for each flow.
+    """Bytes of IP packets from (`sent`) and to (`back`) the forged addresses in a capture on the converter's link, for each flow.
 
-    `framed` has them with the link's headers: many small packets weigh more then.
+    framed: bytes back less three times the bytes sent, both with the link's headers, which weigh more on many small packets.
     """
 
     def __init__(self, packets):
@@ -121,7 +121,7 @@ class Traffic:
 
 
 def wait_forgotten(lab, seconds=90, port=PORT):
-    """Waits until the converter's kernel has no socket of a client any more: nothing more can come back then."""
+    """Waits until the converter's kernel has no socket of a client any more: then no packet can come back."""
     def sockets():
         said = lab.converter.run(["ss", "-Htan", "sport", "= :%d" % port]).stdout
         return [line for line in said.splitlines() if line and "LISTEN" not in line]
@@ -129,7 +129,7 @@ def wait_forgotten(lab, seconds=90, port=PORT):
 
 
 def within(traffic, what, most=3.0):
-    """No flow had more than `most` times its bytes come back, counted by IP's bytes, and three times with the link's."""
+    """No flow got more than `most` times its bytes back, in bytes of IP, and three times with the link's headers."""
     check(traffic.sent, "no forged packet was captured (%s)" % what)
     check(traffic.worst <= most, "%s: %s" % (what, traffic))
     check(max(traffic.framed.values()) <= 0, "%s, with the link's headers: %s" % (what, traffic))

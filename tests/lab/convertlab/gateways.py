@@ -62,18 +62,21 @@ def give_addresses(lab, phone, device=LAN, network=20):
 
 
 def masquerade(lab):
-    """The router's own masquerading: what is routed gets through."""
+    """The router's own masquerading, so that routed connections get through."""
     lab.client.run(["nft", "-f", "-"], input=MASQUERADE)
 
 
 def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug", cache=True):
-    """Starts convertgw on the client, by default with both addresses of the lab's converter, with False
-    as args say; returns its Process once it is ready. cache: keeps what it learns in the lab's directory."""
+    """Starts convertgw on the client; returns its Process once it is ready.
+
+    converter: an address; None: both of the lab's converter; False: none, since args name it. cache: whether it keeps a cache, in the
+    lab's directory.
+    """
     converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6] if converter is None else []
     words = [lab.build.program("convertgw"), *args]
     for address in converters:
         words += ["--converter", address]
-    if private:  # the lab's servers have private addresses, which are routed by default
+    if private:  # the lab's servers have private addresses, which convertgw routes by default
         words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
     if cache:
         words += ["--cache", os.path.join(lab.directory, "gateway-cache")]
@@ -105,14 +108,14 @@ class ConfiguredGateway:
             file.write("\n".join((*lines, "convert destination 10.8.0.0/24", "")))
 
     def reload(self, *lines):
-        """Has it read these lines, and waits until they are in force."""
+        """Replaces the file by these lines, and waits until they are in force."""
         self._write(lines)
         self._reloads += 1
         self.process.send_signal(signal.SIGHUP)
         wait_until(lambda: self.process.log_text().count("info: reloaded") == self._reloads, 10, self.process.log_text)
 
     def fail_to_reload(self, *lines):
-        """Has it read these lines, which it refuses."""
+        """Replaces the file by these lines, which convertgw refuses."""
         self._write(lines)
         self.process.send_signal(signal.SIGHUP)
         self.process.wait_log("not reloaded")
@@ -123,7 +126,7 @@ def family(address):
 
 
 def connect(host, address, port, timeout=15, hops=0):
-    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer. hops: how far its packets go; 0: as usual"""
+    """Returns (errno, socket) of a stock client's connection; EAGAIN without an answer. hops: the TTL or hop limit; 0: the default"""
     sock = host.socket(family(address))
     sock.settimeout(timeout)
     if hops:
@@ -147,7 +150,7 @@ def is_connected(sock):
 
 @contextlib.contextmanager
 def listening(host, address, port=PORT):
-    """A server's socket that the test itself accepts from."""
+    """Yields a listening socket, from which the test itself accepts."""
     with host.socket(family(address)) as sock:
         sock.bind((address, port))
         sock.listen()

@@ -16,7 +16,7 @@ def source(name):
 
 
 def enumeration(name):
-    """The numbers of an enum of convert.h by the names in it, without the part that all begin with."""
+    """{name: number} of an enum of convert.h, without the names' common prefix."""
     body = re.search(r"enum %s \{(.*?)\n\}" % name, source("lib/convert/convert.h"), re.DOTALL).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     found, number = {}, -1
@@ -34,8 +34,8 @@ class Library:
         self._statuses = {number: name for name, number in enumeration("convert_status").items()}
 
     def judge(self, data, from_client):
-        """The name of the status: "OK", or a key of NOTES."""
-        out = ctypes.create_string_buffer(4096)  # more than either structure takes
+        """The name of the codec's status for a message, such as "OK" or "BAD_MAGIC"."""
+        out = ctypes.create_string_buffer(4096)  # larger than either structure
         parse = self._library.convert_request_parse if from_client else self._library.convert_response_parse
         return self._statuses[parse(data, ctypes.c_size_t(len(data)), out)]
 
@@ -47,10 +47,10 @@ def unfold(text):
 
 
 def vectors():
-    """Yields (message, from_client) of test_codec_read.c, as far as there is a first byte."""
+    """Yields (message, from_client) of test_codec_read.c, except empty messages."""
     text = source("tests/unit/test_codec_read.c")
     macros = dict(re.findall(r'^#define (\w+) ((?:"[^"]*"|\w+| )+)$', text, re.MULTILINE))
-    for _ in range(2):  # one is made of another
+    for _ in range(2):  # macros contain other macros
         text = re.sub(r"(?<!#define )\b(%s)\b" % "|".join(macros), lambda match: macros[match.group(1)], text)
     for table, directions in (("headers", (True, False)), ("requests", (True,)), ("responses", (False,))):
         body = re.search(r"struct vector %s\[\] = \{(.*?)\n\};" % table, text, re.DOTALL).group(1)
@@ -64,7 +64,7 @@ def vectors():
 
 
 def golden():
-    """Yields (message, from_client) of the fuzzers' corpus: whole, with a header, and nothing behind."""
+    """Yields (message, from_client) of the fuzzers' corpus: whole messages with a header, cut at their Total Length."""
     for kind in ("request", "response"):
         for path in sorted(glob.glob(os.path.join(SRCDIR, "tests/fuzz/corpus", kind, "*"))):
             with open(path, "rb") as file:

@@ -8,8 +8,8 @@
     if __name__ == "__main__":
         main()
 
-Prints a line for each test, and exits with 0 (all passed), 1 (one failed), 99 (one failed in a way that no load explains: faults.py) or 77
-(none could run). With CONVERT_NO_SKIP=1, which CI sets, a skip counts as a failure. automake shows only one result for the whole file. So
+Prints a line for each test, and exits with 0 (none failed), 1 (one failed), 99 (one failed in a way that no load explains: faults.py) or 77
+(all were skipped). With CONVERT_NO_SKIP=1, which CI sets, a skip counts as a failure. automake shows only one result for the whole file. So
 the harness also reports each skip and each repeated test to the descriptor in CONVERT_CONSOLE (local.mk sets that to the terminal's).
 
 "make check" runs the quick tests of each file; "make check-long" runs those marked with @long and those that measure:
@@ -40,7 +40,7 @@ DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places c
 ATTEMPTS = 3  # of a test that measures
 WAITING_AT_ONCE = 4  # tests of a file that are marked with @waits
 FAULT_STATUS = 99  # automake calls it an ERROR
-DESCRIPTORS = 20000  # that a test may have, and what it starts; distributions give a shell 1024
+DESCRIPTORS = 20000  # of a test and of each program that it starts; distributions give a shell 1024
 
 _measuring = False  # whether the test that runs is one that measures
 
@@ -88,10 +88,10 @@ def waits(function):
 
 
 def measures(function):
-    """Decorates a test of times and rates, which whatever else runs on the machine can disturb.
+    """Decorates a test of times and rates, which other programs on the machine can disturb.
 
-    No other lab test of this build runs meanwhile. If it was measured() that failed, the test is repeated, to ATTEMPTS runs in
-    all; what is wrong in the code fails each of them. Anything else that fails, a wrong byte or a time-out, fails it at once.
+    No other lab test of this build runs meanwhile. If measured() fails, the harness repeats the test, up to ATTEMPTS runs in all; an
+    error in the code fails each of them. Any other failure, such as a wrong byte or a time-out, fails the test at once.
     """
     function.attempts = ATTEMPTS
     return function
@@ -124,7 +124,7 @@ def equal(value, expected, what):
 
 
 def same_data(condition, what):
-    """check() for a condition on data that were transferred, or on what is left of them: nothing else may make it false."""
+    """check() for a condition on transferred data, or on what a program leaves behind: nothing else may make it false."""
     if not condition:
         raise faults.Fault(what)
 
@@ -186,13 +186,13 @@ def _run_once(function):
 
 
 def _raise_descriptors():
-    """Lets the tests have as many descriptors as they need, as far as their user may."""
+    """Raises the limit of descriptors to DESCRIPTORS, or as far as the user may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, DESCRIPTORS)), hard))
 
 
 def _cpu_seconds():
-    """What this process and all that it has waited for have computed."""
+    """The CPU time of this process and of all processes that it has waited for."""
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
@@ -222,7 +222,7 @@ def _run_repeatedly(name, function):
 
 
 def _tell_console(text):
-    """Prints what automake's one result for the whole file leaves out."""
+    """Prints a line to the console: automake shows only one result for the whole file."""
     console = os.environ.get("CONVERT_CONSOLE")
     if console:
         with contextlib.suppress(OSError, ValueError):
@@ -230,13 +230,13 @@ def _tell_console(text):
 
 
 def _in_part(test):
-    """Tells whether the test belongs to what this run is about."""
+    """Tells whether the test belongs to the part that CONVERT_LAB_PART names."""
     part = os.environ.get("CONVERT_LAB_PART") or "all"
     return part == "all" or (part == "long") == (getattr(test, "long", False) or _is_measuring(test))
 
 
 def _run_in_process(name):
-    """Runs one test in a process with a sandbox of its own. Returns (result, what it has printed without the sum of results)."""
+    """Runs one test in a process with a sandbox of its own. Returns (result, its output without the line of sums)."""
     console = os.environ.get("CONVERT_CONSOLE")
     process = subprocess.run([sys.executable, sys.argv[0], "--inner", name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, errors="replace", check=False, env={**os.environ, sandbox.OUTER: ""},
@@ -248,7 +248,7 @@ def _run_in_process(name):
 
 
 def _run_side_by_side(names):
-    """Runs these tests, several at once, and prints what each has printed in one piece. Returns their results."""
+    """Runs these tests, several at once, and prints the output of each in one piece. Returns their results."""
     results = []
     with concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
         for future in concurrent.futures.as_completed([pool.submit(_run_in_process, name) for name in names]):
@@ -316,7 +316,7 @@ def main():
     if not tests:
         _tell_left_out(left_out)
         sys.exit(sandbox.SKIPPED)
-    # A shell has what it starts in the background ignore these (POSIX, "Asynchronous Lists"), and programs would inherit that.
+    # Background commands of a shell ignore these signals (POSIX, "Asynchronous Lists"), and programs would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     _raise_descriptors()
@@ -328,7 +328,7 @@ def main():
     sandbox.use_bare_python()
     _tell_left_out(left_out)
     waiting = [name for name, test in tests if _is_waiting(test)]
-    # where all takes longer they compute for longer, too; and one alone needs no process
+    # on a slow machine these tests compute for longer, too; and a single test needs no process
     waiting = waiting if len(waiting) > 1 and patience(1) <= 1 else []
     results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting])
     if turn:

@@ -29,7 +29,7 @@ def _system(name, *arguments):
 
 @contextlib.contextmanager
 def _back_afterwards():
-    """Whatever network namespace the calling thread enters within this context, it is in its own again afterwards."""
+    """Returns the calling thread to its own network namespace at the end of this context."""
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield
@@ -48,7 +48,7 @@ def _make_namespace(path):
 
 
 def _remove_namespace(path):
-    """Removes its name; the namespace ends with the last that is in it."""
+    """Removes its name; the namespace ends with its last process, socket or descriptor."""
     _system("umount2", path.encode(), MNT_DETACH)
     os.unlink(path)
 
@@ -99,7 +99,7 @@ class Process(subprocess.Popen):
 
     @property
     def serving(self):
-        """Returns the ID of the convertd process that serves clients: its only child if there are rights to keep from it, else itself."""
+        """Returns the ID of the process of convertd that serves clients: its child convertd-serve, or itself without one."""
         for number in self.children():
             with open("/proc/%d/comm" % number, encoding="ascii") as file:
                 if file.read() == "convertd-serve\n":
@@ -107,7 +107,7 @@ class Process(subprocess.Popen):
         return self.pid
 
     def cpu_seconds(self):
-        """User and system time used so far, of its children as well, without the processes that it waited for."""
+        """User and system time of the process and its running children so far, without children that have ended."""
         used = 0
         for number in [self.pid, *self.children()]:
             with open("/proc/%d/stat" % number, encoding="utf-8") as file:
@@ -173,14 +173,14 @@ class Host:
         return None
 
     def has_sysctl(self, name):
-        """Tells whether this kernel has such a setting."""
+        """Tells whether this kernel has that setting."""
         with self.entered():
             return os.path.exists("/proc/sys/" + name.replace(".", "/"))
 
     def _listeners(self, port):
-        """The lengths of the accept queues of those that listen on this TCP port. (MPTCP listeners are seen as well.)
+        """The lengths of the accept queues of the sockets, MPTCP's included, that listen on this TCP port.
 
-        By sock_diag(7): for /proc/net/tcp the kernel walks through its table of all connections, which takes it a millisecond.
+        We ask sock_diag(7): for /proc/net/tcp the kernel walks through its table of all connections, which takes a millisecond.
         """
         found = []
         for family in (socket.AF_INET, socket.AF_INET6):
@@ -212,13 +212,13 @@ class Host:
         return found
 
     def file(self, path, text):
-        """From now on, what is started in this host sees a file with this text at path.
+        """Processes that this host starts from now on see a file with this text at path.
 
-        Something must be there already, since the file is mounted over it, for each process anew.
+        A file must exist there already: ours is mounted over it, anew for each process.
         """
         real = os.path.realpath(path)
         if not os.path.exists(real) and real.startswith("/run/"):
-            # a link to where the sandbox has an empty directory of its own
+            # a link into /run, which is empty in the sandbox
             os.makedirs(os.path.dirname(real), exist_ok=True)
             with open(real, "w", encoding="utf-8"):
                 pass
@@ -242,7 +242,7 @@ class Host:
     def _started(self, start, cmd, env, **options):
         """Calls start(command line, env=…, **options) in the host's network namespace, which the process inherits.
 
-        That spares each process an nsenter(1). LD_… of env must not reach what mounts the host's files, so env(1) sets them behind it.
+        That spares each process an nsenter(1). LD_… of env must not reach the commands that mount the host's files: env(1) sets them later.
         """
         cmd = [str(word) for word in cmd]
         full = {**os.environ, **{name: str(value) for name, value in (env or {}).items()}}
@@ -307,7 +307,7 @@ class Host:
         return [float(line.split("time=")[1].split()[0]) for line in result.stdout.splitlines() if "time=" in line]
 
     def pids(self):
-        """The processes in this host, as the kernel sees them."""
+        """The IDs of all processes in this host's network namespace."""
         own = os.fstat(self._netns).st_ino
         found = []
         for entry in os.listdir("/proc"):
@@ -317,7 +317,7 @@ class Host:
         return found
 
     def close(self):
-        """Kills what runs in the host and removes it."""
+        """Kills the host's processes and removes the host."""
         for pid in self.pids():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -329,7 +329,7 @@ class Host:
 
 
 def _completed(process, data, limit):
-    """Hands a process its input and returns its CompletedProcess; it is killed when it takes longer than `limit` seconds."""
+    """Hands a process its input and returns its CompletedProcess; kills it after `limit` seconds."""
     with process:
         try:
             out, err = process.communicate(data, timeout=limit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernel.py - determines the features of this machine's Linux, mainly of Multipath TCP, for tests that expect less of an older kernel
+"""kernel.py - probes the features of this machine's Linux, mainly of Multipath TCP, for tests that expect less of an older kernel
 
 libconvert supports kernels from 6.1 on (doc/kernels.md). A test of a feature that an older kernel lacks can't run there: need(). If the
 application still works without the feature, the test expects the library's alternative: has(), and verdict().
@@ -40,27 +40,27 @@ def _is_6_12():
 
 @dataclasses.dataclass(frozen=True)
 class _Feature:
-    since: str  # the version of Linux; "": any, but it needn't be built in
+    since: str  # the version of Linux; "": no version, since it depends on how the kernel was built
     what: str
     probe: Callable
 
 
 FEATURES = {
-    # One series of 6.2 brought MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE to them.
+    # One patch series in 6.2 gave MPTCP sockets MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE.
     "fastopen": _Feature("6.2", "Fast Open on MPTCP sockets", _takes_data_in_syns),
-    # Multipath TCP that is switched off for a while, since SYNs with its option are lost.
+    # The kernel switches Multipath TCP off for a while if SYNs with its option get lost.
     "blackhole": _Feature("6.12", "detection of black holes for MPTCP", lambda: os.path.exists("/proc/sys/net/mptcp/blackhole_timeout")),
-    # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
+    # 6.1 accepts the option and ignores it. We go by the version, since only a connection would show that.
     "rcvlowat": _Feature("6.12 or a version before it", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
-    "calls": _Feature("", "/proc/PID/syscall, by which it is seen where a thread waits", lambda: os.path.exists("/proc/self/syscall")),
+    "calls": _Feature("", "/proc/PID/syscall, which shows where a thread waits", lambda: os.path.exists("/proc/self/syscall")),
     "time": _Feature("", "time namespaces, in which hours pass at once", lambda: os.path.exists("/proc/self/ns/time")),
 }
-# Without it each has the other's place: the request is the first data behind the handshake.
+# Without Fast Open on MPTCP sockets the request is the first data behind the handshake.
 TAKEN, BEHIND = "converted over MPTCP, request taken in the SYN", "converted over MPTCP, request behind the handshake"
 
 
 def has(name):
-    """Tells whether the kernel has one of FEATURES."""
+    """Tells whether the kernel has this one of FEATURES."""
     return FEATURES[name].probe()
 
 
@@ -83,7 +83,7 @@ def needs(name):
 
 
 def must_run(program):
-    """Ends a test whose program is of a machine that the kernel doesn't run programs of, i386 as a rule."""
+    """Ends a test whose program is for an architecture that the kernel doesn't run, usually i386."""
     try:
         with subprocess.Popen([program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
             started.kill()
@@ -99,17 +99,17 @@ def protocols_with_fastopen():
 
 
 def load_way(mptcp):
-    """The load tool's way (--via) through a converter, with requests in SYNs where the kernel sends such SYNs."""
+    """The load tool's way (--via) through a converter: with requests in SYNs, if the kernel sends data in SYNs."""
     return "convert-syn" if has("fastopen") or not mptcp else "convert-behind"
 
 
 def verdict():
-    """What the shim's log says of a connection that is converted as well as this kernel can."""
+    """The shim's log line for the best conversion that this kernel allows."""
     return TAKEN if has("fastopen") else BEHIND
 
 
 def supervised_verdict():
-    """How the log begins what it says of a supervised program's connection: without Fast Open its socket can't be one of Multipath TCP."""
+    """The beginning of the log line for a supervised program's connection: without Fast Open it isn't over Multipath TCP."""
     return "converted over " + ("MPTCP" if has("fastopen") else "TCP")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""leftovers.py - finds what a program that ran in a sandbox has left on the machine
+"""leftovers.py - finds processes, mounts and files that a program in a sandbox has left on the machine
 
 A network namespace lives as long as a process is in it or holds it open, or a mount keeps it. Each process that the program
 started carries a mark in its environment. So if there is no such process and no new mount, no namespace is left.
@@ -14,7 +14,7 @@ PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/netns")
 
 
 def _marked(mark):
-    """The processes with this mark, but for the calling one: ["4711 curl", …]"""
+    """The processes with this mark, except the calling one: ["4711 curl", …]"""
     found = []
     wanted = ("%s=%s" % (MARK, mark)).encode()
     for entry in os.listdir("/proc"):
@@ -35,7 +35,7 @@ def _namespace_mounts():
 
 
 def _own_files():
-    """Names of this user's files where programs leave them."""
+    """The names of this user's files in PLACES."""
     found = set()
     for place in PLACES:
         with contextlib.suppress(OSError):
@@ -56,11 +56,11 @@ class Leftovers:
         self._files = _own_files()
 
     def processes(self):
-        """Processes that are still there."""
+        """Processes that still run."""
         return _marked(self._mark)
 
     def namespaces(self):
-        """Mounts of namespaces that are new."""
+        """New mounts of namespaces."""
         return sorted(_namespace_mounts() - self._mounts)
 
     def files(self, patience=2.0):

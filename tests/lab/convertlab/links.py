@@ -80,7 +80,7 @@ class Link:
             arguments += [way, _setting_words(both)]
             arguments += [way, self.words] if self.words else []
             arguments += [way, _setting_words(override)] if override else []
-        # precise under load; a link without limits may use a whole CPU, and must not take it from the others
+        # It is precise under load then. A link without limits may use a whole CPU, and must not take it from other processes.
         if self.delay_ms or self.rate_mbit or self.words:
             arguments.append("--realtime")
         return arguments
@@ -157,12 +157,12 @@ class RunningLink:
 class Veth:
     """A link that is a veth pair: no delay and no control, but faster than linkem's few Gbit/s, and cheaper for the CPUs.
 
-    The defaults have room for some of the largest packets of segmentation offload, and are a queue of 4 ms at 2 Gbit/s. With a burst
-    that is smaller than these packets they are cut, and queue and pass as single ones, as on a slow link.
+    The defaults have room for some of the largest packets of segmentation offload, and are a queue of 4 ms at 2 Gbit/s. The kernel cuts
+    packets that are larger than the burst; their segments then queue and pass one by one, as on a slow link.
     """
 
     rate_mbit: Optional[float] = None
-    burst: str = "256kb"  # at most so much passes at once, in tc's words
+    burst: str = "256kb"  # how much passes at once, in tc's words
     limit: str = "1mb"    # of the queue
     switched: bool = False  # whether rate and queue are those of a switch between the hosts (Switch)
 
@@ -189,8 +189,8 @@ class Cable:
 class Switch:
     """A Veth with a switch in the middle while it runs, as Mininet has them; `host` is the switch's own.
 
-    A host whose own device has a full queue is told so, and its TCP sends no faster than that queue is emptied. What a switch drops
-    has to be noticed by TCP, as in a network.
+    If the queue of a host's own device is full, the host's TCP learns it at once and sends no faster. TCP has to notice what a switch
+    drops by itself, as in a network.
     """
 
     def __init__(self, link, name, side_a, side_b, host):

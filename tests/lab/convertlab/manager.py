@@ -8,7 +8,7 @@ import tempfile
 
 from .harness import check, equal
 
-# The names of what the manager is to keep.
+# The names of the descriptors that convertd stores with its manager.
 LISTENERS, RULES = "convertd-listen", "convertd-rules"
 
 
@@ -17,7 +17,7 @@ class Manager:
 
     def __init__(self, lab, *sockets, keeps=True):
         self._lab = lab
-        self._keeps = keeps  # the limit that FileDescriptorStoreMax= sets
+        self._keeps = keeps  # whether FileDescriptorStoreMax= isn't 0
         self.sockets = sockets
         self.kept = []  # stored listening sockets
         self.rules = []  # stored descriptors of the process that owns the nftables rules for SYNs
@@ -39,7 +39,7 @@ class Manager:
         self.forget()
 
     def forget(self):
-        """Closes all that it keeps, as when convertd is stopped for good."""
+        """Closes all stored descriptors, as when convertd is stopped for good."""
         for store in self._stores.values():
             self._drop(store)
 
@@ -83,7 +83,7 @@ class Manager:
         store += numbers
 
     def wait(self, *assignments, seconds=30):
-        """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
+        """Waits for a message with these assignments and returns it as {name: value}; skips earlier messages."""
         self._messages.settimeout(seconds)
         while True:
             data, numbers, _, _ = socket.recv_fds(self._messages, 65536, 8)

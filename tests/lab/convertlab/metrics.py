@@ -47,7 +47,7 @@ def parse(text):
     for line in text.splitlines():
         if line.startswith("# HELP "):
             family, kind = line.split()[2], None
-            check(family not in seen and len(line.split()) > 3, "its second time, or no text: " + line)
+            check(family not in seen and len(line.split()) > 3, "a second HELP of a family, or one without text: " + line)
             seen.add(family)
         elif line.startswith("# TYPE "):
             _, _, name, kind = line.split()
@@ -55,17 +55,17 @@ def parse(text):
             check(name.endswith("_total") == (kind == "counter"), line)
         else:
             match = _SAMPLE.fullmatch(line)
-            check(match and kind, "no sample, or none of a family: %r" % line)
+            check(match and kind, "not a sample, or one without a family: %r" % line)
             suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
-            check(match[1] in [family + suffix for suffix in suffixes], "%s among those of %s" % (line, family))
+            check(match[1] in [family + suffix for suffix in suffixes], "%s among the samples of %s" % (line, family))
             key = match[1], tuple(sorted(re.findall(_LABEL, match[2] or "")))
-            check(key not in found, "its second time: " + line)
+            check(key not in found, "a sample that stands twice: " + line)
             found[key] = float(match[match.lastindex])
     return found
 
 
 class Metrics:
-    """The metrics of a moment: metrics("convertd_connections", state="relay")."""
+    """The metrics at one moment: metrics("convertd_connections", state="relay")."""
 
     def __init__(self, host, **options):
         status, headers, self.text = get(host, **options)
@@ -76,7 +76,7 @@ class Metrics:
         return self.values[name, tuple(sorted(labels.items()))]
 
     def family(self, name, label):
-        """{value of the label: value} of all that aren't 0."""
+        """{value of the label: value} of all samples that aren't 0."""
         return {dict(labels)[label]: value for (own, labels), value in self.values.items() if own == name and value}
 
     def names(self):
@@ -85,7 +85,7 @@ class Metrics:
 
 
 def wait_metrics(host, condition, what):
-    """Asks until condition(Metrics) holds; returns these."""
+    """Fetches the metrics until condition(Metrics) holds; returns them."""
     def asked():
         metrics = Metrics(host)
         return metrics if condition(metrics) else None
@@ -93,5 +93,5 @@ def wait_metrics(host, condition, what):
 
 
 def json_lines(process):
-    """What a process has logged, each line of it a JSON object."""
+    """The log of a process, each line a JSON object."""
     return [json.loads(line) for line in process.log_text().splitlines()]

@@ -18,7 +18,7 @@ SOL_MPTCP, MPTCP_INFO = 284, 1
 
 
 class Node:
-    """One of them; `host` is its Host, `process` its convertd once that was started."""
+    """One converter; `host` is its Host, `process` its convertd once that was started."""
 
     def __init__(self, lab, number, c_flag, announces):
         self._lab = lab
@@ -42,10 +42,10 @@ class Node:
                     "mptcp endpoint add %s dev %s signal" % (self.addr6, self.name))
 
     def start(self, *arguments):
-        """Starts convertd; returns its Process once it has said all that it has to say at the start."""
+        """Starts convertd; returns its Process once it is ready and has logged its warnings."""
         self.process = self._lab.start_listening(self.host, [self._lab.build.program("convertd"), *CONVERTD_OPEN, *arguments],
                                                  PORT, name="convertd-" + self.name)
-        # it listens before it has looked at everything that it may warn of
+        # it listens before it has checked everything that it warns of
         self.process.wait_log("ready")
         return self.process
 
@@ -61,7 +61,7 @@ class Node:
 
 
 class Nodes:
-    """All of them, and what the router does with their shared address.
+    """All converters, and the router's routes to their shared address.
 
     c_flag, announces: is each node set up as doc/several-converters.md says? endpoints: the client's kind.
     """
@@ -122,7 +122,7 @@ class Conversation:
 
 
 def lost(conversations, data, seconds=10):
-    """Sends `data` on all of them at once; returns those on which it doesn't come back in time."""
+    """Sends `data` on all conversations at once; returns those without a whole echo in time."""
     end = time.monotonic() + seconds
     for each in conversations:
         each.say(data)
@@ -135,7 +135,7 @@ def lost(conversations, data, seconds=10):
 
 
 def converse(lab, port, count, subflows=2, address=Nodes.ADDR4, seconds=20, protocol=MPTCP):
-    """Opens so many conversations and waits for their subflows; those that get fewer in time are returned as well."""
+    """Opens so many conversations and waits for their subflows. Returns all, also those with fewer subflows."""
     found = [Conversation(lab, port, address, protocol) for _ in range(count)]
     with contextlib.suppress(Exception):
         wait_until(lambda: all(each.subflows() >= subflows for each in found), seconds, "subflows")

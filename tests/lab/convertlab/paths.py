@@ -21,18 +21,18 @@ DEVICES = ("--device", "wifi,lte")
 
 
 def ip(lab, *words):
-    """What an ip command of the client prints, without blanks at the ends of lines."""
+    """The lines that an ip command prints on the client, without the blanks around them."""
     return [line.strip() for line in lab.client.run(["ip", *words]).stdout.splitlines()]
 
 
 def _is_settled(lab):
-    """Tells whether Linux has made the local route of each IPv6 address, which it does behind the command that adds the address."""
+    """Tells whether Linux has made the local route of each IPv6 address, which it does after the command that adds the address."""
     local = "\n".join(ip(lab, "-6", "route", "show", "table", "local"))
     return all("local %s dev" % line.split()[3].split("/")[0] in local for line in ip(lab, "-6", "-o", "address"))
 
 
 def bare(lab):
-    """Takes away what the lab has set up for its client, but for addresses and default routes, and listens at the converter."""
+    """Removes the lab's rules, tables and endpoints from its client, but not its addresses and default routes."""
     wait_until(lambda: _is_settled(lab), 10, "the local routes of all addresses")
     for family in ("-4", "-6"):
         for rule in ip(lab, family, "rule"):
@@ -45,7 +45,7 @@ def bare(lab):
 
 def state(lab):
     """All that the path manager might have changed on the client."""
-    # counters and lifetimes run
+    # lifetimes change by themselves
     return [ip(lab, "-4", "rule"), ip(lab, "-6", "rule"), ip(lab, "-4", "route", "show", "table", "all"),
             [re.sub(r" expires \d+sec", "", line) for line in ip(lab, "-6", "route", "show", "table", "all")],
             ip(lab, "mptcp", "endpoint"), ip(lab, "mptcp", "limits")]
@@ -67,7 +67,7 @@ def published(lab):
 
 @contextlib.contextmanager
 def stand_in(lab, name, sockets=True):
-    """A process of that name with a netlink socket, as the real one has it, on the client; for NetworkManager there is nmcli as well."""
+    """A process of that name on the client, with a netlink socket like the real one's. NetworkManager also needs Nmcli."""
     text = ("import ctypes, os, socket, time\n"
             "ctypes.CDLL(None).prctl(15, b%r, 0, 0, 0)\n"
             "sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) if %r else None\n"
@@ -84,7 +84,7 @@ def stand_in(lab, name, sockets=True):
 
 
 class Nmcli:
-    """What nmcli says: env has a stand-in for it in front of PATH."""
+    """The answers of nmcli; env puts its stand-in in front of PATH."""
 
     def __init__(self, lab):
         self._facts = os.path.join(lab.directory, "nm")
@@ -92,18 +92,18 @@ class Nmcli:
         self.env = {"PATH": STANDINS + ":" + os.environ["PATH"], "LAB_NM": self._facts}
 
     def says(self, device, flags, metered="unknown"):
-        """Flags: connection.mptcp-flags, or "" of a NetworkManager before 1.40."""
+        """flags: connection.mptcp-flags; "" as a NetworkManager before 1.40 answers."""
         with open(os.path.join(self._facts, device), "w", encoding="ascii") as file:
             file.write("%s\n%s\n" % (flags, metered))
 
     def first(self, commands):
-        """Commands of the shell that it runs before it answers: exit 8 if NetworkManager isn't on D-Bus yet."""
+        """Shell commands that it runs before it answers, such as "exit 8": NetworkManager isn't on D-Bus yet."""
         with open(self._facts + ".first", "w", encoding="ascii") as file:
             file.write(commands + "\n")
 
 
 class PathManager:
-    """convertize paths --manage, as a service manager starts it: within `with` it has said that it is ready."""
+    """convertize paths --manage, started as a service manager does; inside `with` it is ready."""
 
     def __init__(self, lab, *words, env=None, wrapper=()):
         self._lab = lab
@@ -132,7 +132,7 @@ class PathManager:
             pass
 
     def start(self):
-        """Starts it, again perhaps."""
+        """Starts it, or starts it again."""
         self.process = self._lab.client.popen(self._command, name="paths", env={
             "NOTIFY_SOCKET": os.path.join(self._directory, "notify"), **self._env})
         self.hears("READY=1")
@@ -142,22 +142,22 @@ class PathManager:
         equal(self.process.stop(), 0, "the status: " + self.process.log_text())
 
     def said(self, text):
-        """Waits until it has said that."""
+        """Waits until its log contains the text."""
         self.process.wait_log(text)
 
     def done(self):
-        """The commands that stand for what it has done so far."""
+        """Its changes so far, as the ip commands that it logs."""
         return [line.split("+ ", 1)[1] for line in self.process.log_text().splitlines() if "convertize: paths: + " in line]
 
 
 def serve(lab):
-    """A converter, and what transfers go to."""
+    """Starts a converter, and the server of the transfers."""
     lab.convertd()
     lab.start_listening(lab.server, ["python3", BULK, "serve", "tcp", 6000], 6000)
 
 
 def download(lab, size):
-    """Starts a download through the converter; its end is an error if a byte is missing or wrong."""
+    """Starts a download through the converter, which fails if bytes are missing; nothing compares them."""
     return lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, size and 6000, size], name="download",
                             env=lab.converted(CONVERT_CACHE="none"))
 

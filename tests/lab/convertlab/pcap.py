@@ -146,7 +146,7 @@ def read_pcap(path):
 
 
 def bytes_by_path(packets):
-    """TCP payload by (src, dst) address, what was sent again counted again: {("10.1.0.2", "10.9.0.1"): 4711, …}."""
+    """TCP payload by (src, dst) address, retransmissions included: {("10.1.0.2", "10.9.0.1"): 4711, …}."""
     sums = collections.Counter()
     for packet in packets:
         if packet.payload and packet.protocol == 6:
@@ -155,10 +155,10 @@ def bytes_by_path(packets):
 
 
 def round_trips(packets):
-    """The round trips until all data of the host that opened the first connection are acknowledged, that of the handshake included.
+    """The round trips, the handshake's included, until all data of the host that opened the first connection is acknowledged.
 
-    packets: as captured at that host. They are counted by the order of packets, as congestion controls do it: a round trip is over when
-    something is acknowledged that was sent after the end of the one before.
+    packets: as captured at that host. Their order counts, as congestion controls do it: a round trip is over when the peer acknowledges
+    a byte that the host sent after the end of the round trip before.
     """
     syn = next(packet for packet in packets if packet.syn)
     ours = (syn.src, syn.sport, syn.dst, syn.dport)
@@ -185,7 +185,7 @@ def _behind(packet, syn):
 def mptcp_subflows(packets):
     """The MPTCP subflows that were established: [("MP_CAPABLE", src, sport, dst, dport), ("MP_JOIN", …)].
 
-    One counts from the answer to its SYN, in the order of those; src is the side that opened it.
+    A subflow counts once its SYN was answered, and the list is in the order of the answers; src is the side that opened it.
     """
     found = []
     for packet in packets:
@@ -197,7 +197,7 @@ def mptcp_subflows(packets):
 
 
 def write_pcap(path, packets, captured=None):
-    """Writes IP packets (bytes) into a file, a millisecond apart; of each only so many bytes where `captured` has a list of sizes."""
+    """Writes IP packets (bytes) into a file, a millisecond apart. captured: how many bytes of each packet; None: all."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
         for number, packet in enumerate(packets):

@@ -29,16 +29,16 @@ PORT = 1234
 WITHHOLDING_SILENTLY = bytes.fromhex("f002017b 02bc 6c63")
 WITHHOLDING = WITHHOLDING_SILENTLY if kernel.has("fastopen") else bytes.fromhex("f0020103 02bc 6c63")
 
-# How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
+# How a client sends its bytes: in the SYN, behind the handshake, or one by one, the first of them perhaps in the SYN.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
-# What becomes of those that are in the SYN where the kernel sends no such SYNs.
+# What replaces a delivery in the SYN where the kernel sends no data in SYNs.
 WITHOUT_FASTOPEN = {"syn": "behind", "syn-bytewise": "bytewise"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def listens(place, protocol="MPTCP", *more):
-    """What convertd says of a place at which it listens, such as "[::]:1234 (MPTCP, Fast Open, inherited)", on this kernel."""
+    """How convertd logs a place at which it listens on this kernel, such as "[::]:1234 (MPTCP, Fast Open, inherited)"."""
     fast = ["Fast Open"] if protocol != "MPTCP" or kernel.has("fastopen") else []
     return "%s (%s)" % (place, ", ".join([protocol, *fast, *more]))
 
@@ -59,7 +59,7 @@ def message(*tlvs):
 
 
 def connect_tlv(address, port, options=b""):
-    """Figures 17 and 18. Options are padded, as they have to be."""
+    """A Connect TLV (Figures 17 and 18); pads the options."""
     ip = ipaddress.ip_address(address)
     full = bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed
     options += bytes(-len(options) % 4)
@@ -114,7 +114,7 @@ def tcp_options(field):
 
 
 def asked_to_connect(capture, port=1234):
-    """Whose packets to the converter's port begin with a request that has a Connect TLV: {(address, port), …}."""
+    """{(address, port), …} of the clients that have sent the converter a packet that begins with a request with a Connect TLV."""
     def connects(request):
         at = 4
         while at + 1 < len(request) and request[at] != 0x0a and request[at + 1]:
@@ -126,7 +126,7 @@ def asked_to_connect(capture, port=1234):
 
 
 def tlvs(answer):
-    """[(type, value behind the Length field), …] of a whole message; fails where it isn't one."""
+    """[(type, value behind the Length field), …] of a whole message; fails if it isn't one."""
     check(len(answer) >= 4 and answer[0] == 1 and answer[2:4] == b"\x22\x63" and len(answer) == answer[1] * 4,
           "no message: %s" % answer.hex())
     found, rest = [], answer[4:]
@@ -236,7 +236,7 @@ class Client:
         return data
 
     def answer(self):
-        """Returns the converter's message, or b"" where the stream ends without one."""
+        """Returns the converter's message, or b"" if the stream ends without one."""
         header = self.read(4)
         return header + self.read(header[1] * 4 - 4) if len(header) == 4 else header
 
@@ -256,7 +256,7 @@ class Client:
 
 
 def clients(lab, deliveries=DELIVERIES, protocols=(TCP, MPTCP), host=None):
-    """A Client for each protocol, address family and delivery, one after the other; each is closed when the next comes."""
+    """Yields a Client for each protocol, address family and delivery, and closes it before the next one."""
     for protocol in protocols:
         for address in (lab.converter.addr4, lab.converter.addr6):
             for delivery in deliveries:
@@ -278,7 +278,7 @@ MSS, MP_JOIN = octets("020405b4"), octets("1e0c1001 11111111 22222222")
 
 
 class Forger:
-    """Sends SYNs from IPv4 addresses that aren't the host's, with data in them; what comes back reaches nobody."""
+    """Sends SYNs with data from IPv4 addresses that aren't the host's, so that answers reach nobody."""
 
     def __init__(self, host, address, port=PORT):
         self._to = (ipaddress.ip_address(address).packed, port)
@@ -340,7 +340,7 @@ class Server:
 
 
 def read_exactly(sock, size):
-    """So many bytes of a server's connection, or fewer at its end."""
+    """Returns so many bytes of a server's connection, or fewer at its end."""
     data = bytearray()
     while len(data) < size:
         piece = sock.recv(min(size - len(data), 1 << 20))
@@ -351,7 +351,7 @@ def read_exactly(sock, size):
 
 
 def ended(sock):
-    """How a server's connection ends: "closed" or "reset", and what came before."""
+    """Returns (the rest of the stream, "closed" or "reset") of a server's connection."""
     data = b""
     try:
         while piece := sock.recv(1 << 20):
@@ -420,7 +420,7 @@ def _is_relay_pipe(path):
 
 
 def descriptor_targets(process):
-    """What they are, as /proc says: "socket:[1234]", "pipe:[5678]", a path."""
+    """Returns the targets of convertd's descriptors in /proc: "socket:[1234]", "pipe:[5678]", a path."""
     directory = "/proc/%d/fd" % process.serving
     targets = []
     for number in os.listdir(directory):
@@ -447,10 +447,10 @@ def connections(host, state):
 
 
 def await_closed(process, at_start):
-    """Waits until convertd has no more descriptors() than `at_start`, as once all sessions are over; what it has left open is said.
+    """Waits until convertd has no more descriptors() than `at_start`: all sessions are over. The error lists those that stay open.
 
-    Sessions end when the last packet of their client has arrived, refused ones after 5 s at most. A SYN that was withheld, and whose client
-    has gone, may have its server's socket for five to six seconds more.
+    A session ends with the last packet of its client, a refused one after 5 s at most. After the client of a withheld SYN has gone,
+    convertd may keep the server's socket for five to six seconds more.
     """
     try:
         wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 30)
@@ -461,9 +461,9 @@ def await_closed(process, at_start):
 
 @contextlib.contextmanager
 def converter(lab, *arguments, **options):
-    """convertd while it runs; then it must have freed the descriptors of all sessions, and end well.
+    """Yields a running convertd. At the end it must have closed the descriptors of all sessions, and end with status 0.
 
-    Every line that it prints is its own: a sanitizer's report, or an assertion, fails the test.
+    Any line that convertd itself doesn't print, such as a sanitizer's report or a failed assertion, fails the test.
     """
     process = lab.convertd(arguments, **options)
     process.wait_log("ready")

@@ -19,9 +19,9 @@ REGISTRY = "/usr/share/cargo/registry"  # Debian's and Fedora's packaged crates
 
 
 def _compiled(path, *command, **options):
-    """Runs a compiler, with "-o FILE" in place of "-o"; the file appears at `path` at once, since others may run it."""
+    """Runs a compiler, with "-o FILE" in place of "-o", and moves the finished file to `path`, where others may run it."""
     place = command.index("-o") + 1
-    # a directory of its own: in the lab's namespaces of processes many tests have the same number
+    # a directory of its own: in the lab's PID namespaces many tests have the same process ID
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as directory:
         unfinished = os.path.join(directory, os.path.basename(path))
         said = subprocess.run([*command[:place], unfinished, *command[place:]], stderr=subprocess.PIPE,
@@ -47,7 +47,7 @@ def _compiler():
 
 @functools.lru_cache
 def library(words, probe, package):
-    """What the compiler needs for a library: what pkg-config says of `probe`, or `words` where `probe` is a header."""
+    """The compiler's flags for a library: those of pkg-config for `probe`, or `words` if `probe` is a header."""
     need("pkg-config")
     if probe.endswith(".h"):
         found = subprocess.run([*_compiler(), "-E", "-x", "c", "-"], input="#include <%s>\n" % probe, text=True, check=False,
@@ -63,7 +63,7 @@ def library(words, probe, package):
 
 
 def c_program(name, *sources, flags=(), compiler=None, package="gcc"):
-    """NAME from sources below apps/, without this package's sanitizers; `compiler` is of this `package`."""
+    """NAME from sources below apps/, without this package's sanitizers; `package` contains `compiler`."""
     compiler = [compiler] if compiler else _compiler()
     need(compiler[0], package)
     warnings = ["-Wall", "-Wextra"] + (["-Werror"] if os.environ.get("CONVERT_NO_SKIP") else [])
@@ -77,7 +77,7 @@ def c_program(name, *sources, flags=(), compiler=None, package="gcc"):
 def go_program(name, *sources, cgo=False, **env):
     """NAME from sources in apps/go, with Go's own library alone; without cgo it is static. env: such as GOARCH."""
     need("go", "golang-go")
-    # what this user's own configuration says doesn't count, and nothing is downloaded
+    # ignores this user's own configuration, and downloads nothing
     env = dict(os.environ, GOENV="off", GO111MODULE="off", GOTOOLCHAIN="local", GOFLAGS="", CGO_ENABLED=str(int(cgo)), **env)
     return _compiled(os.path.join(_directory("go"), name), "go", "build", "-o",
                      *(os.path.join(APPS, "go", source) for source in sources), env=env)
@@ -93,7 +93,7 @@ def tokio_program(static=False):
         raise Skip("no packaged tokio in %s; on Debian: apt-get install librust-tokio-dev" % REGISTRY)
     directory = _directory("tokio-static" if static else "tokio")
     shutil.copytree(os.path.join(APPS, "tokio"), directory, dirs_exist_ok=True)
-    # what a user's own configuration says of registries doesn't count
+    # overrides the user's own configuration of registries
     os.makedirs(os.path.join(directory, ".cargo"), exist_ok=True)
     with open(os.path.join(directory, ".cargo/config.toml"), "w", encoding="ascii") as file:
         file.write('[source.crates-io]\nreplace-with = "packaged"\n[source.packaged]\ndirectory = "%s"\n' % REGISTRY)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 
-OUTER = "CONVERTLAB_OUTER"  # the mount namespace outside; set means that we may be inside
+OUTER = "CONVERTLAB_OUTER"  # the mount namespace outside; if it is set, we may be inside
 NEW = "CONVERTLAB_NEW"      # set for the first program in a sandbox, which may itself be within another one
 CLONE_NEWNS = 0x00020000     # <sched.h>
 SKIPPED = 77                # automake: the test could not be run here
@@ -70,7 +70,7 @@ def enter(argv=None):
     if inside():
         _prepare()
         return
-    # an ordinary user's PATH may lack where ip, tcpdump and nft are
+    # an ordinary user's PATH may lack the directories of ip, tcpdump and nft
     os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     _probe()
     os.environ[OUTER] = os.readlink("/proc/self/ns/mnt")
@@ -90,8 +90,8 @@ def enter_beside():
 
 
 def _prepare():
-    """Makes /run private, once; `ip netns` keeps its names there. And /dev/shm, where libraries leave what they have learned."""
-    os.environ.setdefault("CONVERT_CONFIG", "none")  # what the machine's convertize.conf says is no matter of a test
+    """Makes /run private, once: `ip netns` keeps its names there. Also /dev/shm, where the shim keeps its cache."""
+    os.environ.setdefault("CONVERT_CONFIG", "none")  # no test depends on the machine's convertize.conf
     if not os.environ.pop(NEW, "") and os.path.exists("/run/convertlab"):
         return
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", "/run"], check=True)
@@ -101,7 +101,7 @@ def _prepare():
     subprocess.run(["mount", "--bind", "/run/netns", "/run/netns"], check=True)
     subprocess.run(["mount", "--make-rshared", "/run/netns"], check=True)
     os.mkdir("/run/convertlab")
-    # as the first process of its namespace this one has no default action for SIGTERM
+    # the first process of a PID namespace has no default action for SIGTERM
     signal.signal(signal.SIGTERM, lambda number, frame: os._exit(128 + number))
 
 
@@ -111,9 +111,8 @@ PYTHON = "/run/convertlab/python"
 def use_bare_python():
     """From now on "python3" is the interpreter that runs this, in an environment of its own without packages (PEP 405).
 
-    Tests start it some thousand times. As installed it may be a script of a version manager, and what packages do at each start of
-    Python took four times as long as the start itself. CONVERT_PYTHON names another interpreter, to stand for an application of
-    another platform than the lab's own.
+    Tests start it some thousand times. The installed one may be a script of a version manager, and its packages may make each start five
+    times as long. CONVERT_PYTHON names another interpreter, to stand for an application of another platform than the lab's own.
     """
     if os.path.exists(PYTHON):
         return

@@ -31,7 +31,7 @@ RECORDS = ["_convert._tcp.example SRV 10 50 1234 node1.example", "_convert._tcp.
            "node1.example A 203.0.113.11", "node2.example A 203.0.113.12"]
 FILE_SIZE = 3000000  # of http://www.example/file
 
-# In the namespace of mounts of a host: what is written there is the host's alone, and ends with it.
+# Runs in a host's own mount namespace: files that are written there belong to the host alone, and end with it.
 MOUNTS = """
 mount -t tmpfs none /mnt
 mkdir /mnt/etc /mnt/convertd
@@ -60,7 +60,7 @@ exec sleep 100000
 
 
 class SceneHost(Host):
-    """A host with files of its own. They are in the namespace of mounts of a process that does nothing else, the holder."""
+    """A host with files of its own, in the mount namespace of a process that does nothing else, the holder."""
 
     _holder = None
 
@@ -77,11 +77,11 @@ class SceneHost(Host):
             file.write("%d\n" % holder.pid)
 
     def _mounted(self):
-        """The words in front of a command by which it sees the host's files."""
+        """Returns the words in front of a command that show it the host's files."""
         return ["nsenter", "--mount=/proc/%d/ns/mnt" % self._holder, "--"] if self._holder else []
 
     def ip(self, *lines):
-        """As Host.ip(), among the lab's own mounts: those of the host don't have the names of hosts that were made later."""
+        """As Host.ip(), in the lab's own mount namespace: the host's lacks the names of hosts that were made later."""
         holder, self._holder = self._holder, None
         try:
             super().ip(*lines)
@@ -89,9 +89,9 @@ class SceneHost(Host):
             self._holder = holder
 
     def shell(self, text, background=False, **options):
-        """Runs a script as root's shell there would: returns its CompletedProcess, or its Process if it is to stay."""
+        """Runs a script as root's shell on the host: returns its CompletedProcess, or in the background its Process."""
         env = {"HOME": self.home, "XDG_RUNTIME_DIR": self.home, "LAB_HOST": self.home, "LAB_UNITS": self._units, "LC_ALL": "C.UTF-8",
-               # the scene's links are TUN devices, which are left alone unless they are named
+               # the scene's links are TUN devices, which the path manager uses only if they are named
                "CONVERT_LIBRARY": Build().shim, "CONVERTIZE_DEVICE": "wlan0,wwan0"}
         words = ["sh", "-c", "cd %s; [ ! -e /etc/profile.d/convert.sh ] || . /etc/profile.d/convert.sh; set -e\n%s" % (
             shlex.quote(self.home), text)]
@@ -140,7 +140,7 @@ class Scene:
         for name in os.listdir(standins):
             os.symlink(os.path.join(standins, name), os.path.join(place, name))
         if in_user_namespace():
-            # there is one user only, to whom everything belongs
+            # there is only one user, who owns everything
             os.symlink("/bin/true", os.path.join(place, "chown"))
         path = os.environ["PATH"]
         os.environ["PATH"] = place + ":" + path
@@ -202,7 +202,7 @@ class Scene:
         tablet.ip("link set eth0 up", "addr add 192.168.1.20/24 dev eth0", "route add default via 192.168.1.1")
 
     def fleet(self):
-        """Two converters, who runs them, and a client that has its endpoints already."""
+        """Two converters, their administrator's host, and a client that has its endpoints already."""
         client = self._host("client")
         self._access(client)
         client.ip("mptcp endpoint add 192.0.2.7 dev wlan0 subflow", "mptcp endpoint add 198.51.100.9 dev wwan0 subflow",
@@ -211,7 +211,7 @@ class Scene:
             self._cable(self._host(name), "203.0.113.%d/24" % number)
 
     def works(self):
-        """As the laptop's, with all done that the deployment guide says."""
+        """The laptop's scene, set up as the deployment guide says."""
         self.laptop()
         client, converter = self.hosts["client"], self.hosts["converter"]
         client.ip("mptcp endpoint add 192.0.2.7 dev wlan0 subflow", "mptcp endpoint add 198.51.100.9 dev wwan0 subflow",

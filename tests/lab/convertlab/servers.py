@@ -43,7 +43,7 @@ class _MptcpServer(_Server):
 
 
 def _say(*words):
-    """Prints a line in one piece: print() writes a line's end by itself, and another thread's line could come before that."""
+    """Prints a line in one piece: print() writes a line's end separately, and another thread's line could come before it."""
     os.write(1, (" ".join(words) + "\n").encode())
 
 
@@ -66,7 +66,7 @@ class Http(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Length", str(size))
         if self.close_connection:
-            # else a client may send another request into the end of the stream, as curl does
+            # otherwise a client may send another request while the stream ends, as curl does
             self.send_header("Connection", "close")
         self.end_headers()
 
@@ -133,7 +133,6 @@ class Echo(socketserver.BaseRequestHandler):
     """Sends back what it receives."""
 
     def handle(self):
-        # in one piece, since other threads print as well
         _say("echo accepted %s" % _peer(self))
         size = 0
         try:
@@ -151,7 +150,7 @@ class Echo(socketserver.BaseRequestHandler):
 
 
 class Returner(socketserver.BaseRequestHandler):
-    """Sends back what it has received once it has all, up to the peer's FIN: who sends all before it reads waits for nobody."""
+    """Sends everything back, but only after the peer's FIN, so that a client that sends all before it reads never blocks."""
 
     def handle(self):
         _say("returner accepted %s" % _peer(self))

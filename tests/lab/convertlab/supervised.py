@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""supervised.py - the supervisor's tests share this: clients that no library reaches, under convertize in a lab"""
+"""supervised.py - for the supervisor's tests: clients that no library reaches, under convertize in a lab"""
 import contextlib
 import os
 import re
@@ -42,7 +42,7 @@ def build(kind, place):
 
 
 class Run:
-    """What a program under convertize has said."""
+    """The output of a program under convertize."""
 
     def __init__(self, result):
         self.status = result.returncode
@@ -51,7 +51,7 @@ class Run:
         self.log = [line for line in result.stderr.splitlines() if line.startswith("libconvert: ")]
 
     def logged(self, text):
-        """How many lines of the log have a text."""
+        """How many lines of the log contain a text."""
         return sum(text in line for line in self.log)
 
 
@@ -66,7 +66,7 @@ class Bench:
         self.convertize = lab.build.program("convertize")
 
     def env(self, **variables):
-        """What convertize is run with."""
+        """The environment of convertize."""
         return {"CONVERT_ADDR": self.lab.converter.addr4, "CONVERT_CACHE": "none", "CONVERT_LOG": "-",
                 "CONVERT_LIBRARY": self.lab.build.shim, "CONVERT_BESIDE_VPN": "1", **variables}
 
@@ -83,8 +83,8 @@ class Bench:
     def losing(self, count, packets=SYN, repeatable=True):
         """Loses the first `count` SYNs or SYN+ACKs of connections to the converter, in a test that measures.
 
-        Linux repeats a lost SYN after a second, without the request. The test is repeated if the supervisor, which repeats the request unless
-        `repeatable` is false, comes later than that.
+        Linux repeats a lost SYN after a second, without the request. The harness repeats the test if the supervisor, which repeats the
+        request unless `repeatable` is false, is later than that.
         """
         host = self.lab.converter if packets == SYN else self.lab.client
         host.run(["nft", "-f", "-"], input=FIRST_LOST % (*packets, count))
@@ -115,9 +115,9 @@ def bench(kind="static", converter=True, wifi=None, core=None):
 
 
 def converted(run, to, count=1, shown=None):
-    """
-    The connections are right, and go by way of the converter, over MPTCP; over TCP on kernels whose MPTCP sockets have no Fast Open.
-    Preloaded programs see TCP's protocol.
+    """Checks that the connections work and are converted over MPTCP, or over TCP on kernels whose MPTCP sockets have no Fast Open.
+
+    shown: the protocol that the program sees: for preloaded programs TCP.
     """
     over = (MPTCP, "converted over MPTCP") if kernel.has("fastopen") or shown else (TCP, "converted over TCP")
     equal(run.status, 0, run.stdout + run.stderr)

@@ -9,7 +9,7 @@ from .harness import Unsuitable, need
 from .hosts import CommandError
 from .waiting import LabError, wait_until
 
-# Its files: in a mount namespace that only it has.
+# The directory of our files, in systemd's own mount namespace.
 PLACE = "/mnt"
 
 # Where administrators have units and drop-ins: empty in that namespace.
@@ -56,12 +56,12 @@ class Systemd:
         return self
 
     def __exit__(self, *_):
-        # the end of its process 1 ends all others
+        # when systemd, their process 1, ends, the kernel ends all others
         self.process.kill()
         self.process.wait(20)
 
     def _unit(self):
-        """convertd.service with the program that is tested, and a user that is there."""
+        """convertd.service with the program under test, and a user that exists."""
         with open(os.path.join(self._build.directory, "contrib/systemd/convertd.service"), encoding="ascii") as file:
             unit = file.read()
         unit = re.sub(r"/\S*/convertd --config \S*", "%s/convertd --config %s/convertd.conf" % (PLACE, PLACE), unit)
@@ -74,7 +74,7 @@ class Systemd:
                               env=env)
 
     def write(self, name, text):
-        """Makes a file in its place."""
+        """Writes a file below PLACE."""
         self.run("sh", "-c", "cat > %s/%s" % (PLACE, name), input=text)
 
     def configure(self, *lines):
@@ -101,5 +101,5 @@ class Systemd:
                         "xargs -r cat 2>/dev/null || true").stdout.split()
 
     def serving(self):
-        """Returns how many of them serve clients."""
+        """Returns how many of these processes serve clients."""
         return self.processes().count("convertd-serve")

@@ -29,8 +29,8 @@ from .waiting import LabError, wait_until
 
 CONVERT_PORT = 1234  # the default; RFC 8803 Section 10.1 assigns none
 
-# The lab's addresses are private, and convertd's defaults refuse them as destinations; all clients of the lab share one address.
-# When convertd ends, so do all sessions at once.
+# The lab's addresses are private, so convertd's defaults refuse them as destinations. All clients of the lab share one address.
+# When convertd ends, it ends all sessions at once.
 CONVERTD_OPEN = ("--allow-client", "::/0", "--allow-destination", "::/0", "--allow-destination", "10.0.0.0/8",
                  "--allow-destination", "fd00::/8", "--max-connections-per-client", "0", "--max-pending", "0",
                  "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0",
@@ -42,7 +42,7 @@ failure_reports = []
 
 @dataclasses.dataclass(frozen=True)
 class Addresses:
-    """Destinations that can't be reached, seen from the converter and from the client. A direct connect() says:"""
+    """Destinations that can't be reached. The errors are those of connect() on the converter and, directly, on the client."""
 
     unreachable4: str = "10.8.0.66"  # ICMP host unreachable from the server: EHOSTUNREACH
     unreachable6: str = "fd08::66"   # ICMPv6 no route to destination: ENETUNREACH
@@ -85,8 +85,8 @@ class Lab:
     """The lab, running inside `with`. Hosts are client, converter and server; links are wifi, lte and core.
 
     wifi, lte: a Link or a Veth; lte may be None for a client with one link.
-    core: a Link or a Veth; None is a Veth. That is faster than a network can be: what a SYN brings back arrives while connect()
-        still holds the socket, which makes Linux put an ICMPv6 error off until the SYN's retransmission.
+    core: a Link or a Veth; None is a Veth. That is faster than any network: the answer to a SYN arrives while connect() still holds the
+        socket, and Linux then puts an ICMPv6 error off until it retransmits the SYN.
     congestion: the congestion control of all hosts; None: the kernel's default.
     converter_fastopen: net.ipv4.tcp_fastopen of the converter; the kernel's own default is 1, which refuses data in SYNs.
     """
@@ -101,7 +101,7 @@ class Lab:
         self._options = {"wifi": wifi, "lte": lte, "core": core or Veth()}
         self._congestion = congestion
         self._converter_fastopen = converter_fastopen
-        self._lines = collections.defaultdict(list)  # for ip(8), by host: one process has them all
+        self._lines = collections.defaultdict(list)  # commands of ip(8) for each host, which one process runs
         self._closers = []
         self.every_host = []
 
@@ -141,7 +141,7 @@ class Lab:
         return host
 
     def _defaults(self, host):
-        # no router solicitations and multicast reports in captures and counters
+        # keeps router solicitations and multicast reports out of captures and counters
         host.sysctl("net.ipv6.conf.default.addr_gen_mode", 1)
         if self._congestion:
             host.sysctl("net.ipv4.tcp_congestion_control", self._congestion)
@@ -152,9 +152,9 @@ class Lab:
         if isinstance(options, Link):
             link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
             for host in (side_a, side_b):
-                # at once, before the host becomes a router: those send reports
+                # at once, before the host becomes a router: routers send multicast reports
                 host.set_flags(access.name, off=IFF_MULTICAST)
-                # what the device holds while linkem waits for a CPU
+                # the device's queue while linkem waits for a CPU
                 self._lines[host].append("link set dev %s txqueuelen 2000" % access.name)
         elif options.switched:
             link = Switch(options, access.name, side_a, side_b, self.add_host("switch-" + access.name))
@@ -180,10 +180,10 @@ class Lab:
                           "route add %s table %d" % (via, access.table),
                           "mptcp endpoint add %s dev %s subflow" % (address(2), access.name)]
                 rules.append("rule add from %s table %d" % (address(2), access.table))
-        # with one network the client is as Linux comes: it takes no address that is announced to it
+        # with one network the client keeps Linux's default, which accepts no announced address
         lines.append("mptcp limits set subflows %d add_addr_accepted %d" % (len(present), len(present) if len(present) > 1 else 0))
         self.client.ip(*lines)
-        # for rules the family can't change within a batch: ip(8) reads it from the command line only
+        # one batch can't have rules of both families: ip(8) reads the family only from its command line
         if rules6:
             self.client.run(["ip", "-6", "-batch", "-"], input="".join(line + "\n" for line in rules6))
 
@@ -192,7 +192,7 @@ class Lab:
         self._lines[host] += ["addr add %s/32 dev lo" % host.addr4, "addr add %s/128 dev lo nodad" % host.addr6]
         host.sysctl("net.ipv4.ip_forward", 1)
         host.sysctl("net.ipv6.conf.all.forwarding", 1)
-        # every error is answered, not one a second
+        # the host answers every error, not one a second
         host.sysctl("net.ipv4.icmp_ratelimit", 0)
         host.sysctl("net.ipv6.icmp.ratelimit", 0)
 
@@ -204,9 +204,9 @@ class Lab:
                           "route add fd08::/64 via %s" % CORE.address6(2))
 
     def _converter_sysctls(self):
-        """What convertd ships for /usr/lib/sysctl.d is in force, as far as there is such a setting.
+        """Applies convertd's file for /usr/lib/sysctl.d, except settings that don't exist here.
 
-        Some kernels have not each, and net.core.somaxconn isn't there for ordinary users' namespaces.
+        Some kernels lack some of them, and ordinary users' namespaces have no net.core.somaxconn.
         """
         with open(os.path.join(SRCDIR, "contrib/sysctl.d/50-convertd.conf"), encoding="ascii") as file:
             for line in file:
@@ -255,7 +255,7 @@ class Lab:
                                     env=env, name="convertd", timeout=timeout)
 
     def shim_env(self, **variables):
-        """The environment that puts an application under the shim: pass it as env= to run() and popen()."""
+        """The environment of an application under the shim, for env= of run() and popen()."""
         return self.build.shim_env(**variables)
 
     def converted(self, **variables):
@@ -307,7 +307,7 @@ class Lab:
         """Starts names.py on the converter, at its IPv4 address or another of its own; returns its Process."""
         address = address or self.converter.addr4
         process = self.converter.popen(names_program(*options, address, *records), name="names-" + address)
-        # several listen on the same port, so that it is the log that tells
+        # several name servers listen on the same port, so only the log shows that this one is ready
         process.wait_log("ready")
         return process
 
@@ -327,7 +327,7 @@ class Lab:
     def capture(self, host, dev, filter=""):  # pylint: disable=redefined-builtin
         """A context in which tcpdump records a device of a host; see capture.py."""
         link = self._options.get(dev)
-        # elsewhere TCP hands over packets larger than the MTU
+        # on other devices TCP hands over packets larger than the MTU
         return Capture(host, dev, filter, self.directory, link.mtu + 64 if isinstance(link, Link) else 65600)
 
     # --- the end ------------------------------------------------------------------
@@ -363,7 +363,7 @@ class Lab:
 
     def close(self):
         """Ends the lab; what was made last is removed first."""
-        # a second Ctrl-C would leave namespaces that a later lab in this sandbox stumbles over
+        # a second Ctrl-C would leave namespaces behind, and a later lab in this sandbox would fail
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             while self._closers:

@@ -3,8 +3,9 @@
 
 Most tests wait for packets and time-outs. So their files run side by side, PER_CPU for each CPU, even if make starts more jobs; of the
 files of "make check-long", one for each CPU, and one more whose tests do little but wait (@waits in harness.py). A file of tests that
-measure times or rates runs alone. All lock the build directory, shared or exclusively. Tests with a shared lock come and go, so a file that measures waits until they are all done. (local.mk starts these files last,
-when make's other jobs are over.) The kernel releases locks and places when a process ends, for any reason.
+measure times or rates runs alone. All files lock the build directory, shared or exclusively. Tests with a shared lock come and go, so a
+file that measures waits until they are all done. (local.mk starts these files last, when make's other jobs are over.) The kernel releases
+locks and places when a process ends, for any reason.
 """
 import errno
 import fcntl
@@ -15,7 +16,7 @@ import time
 from .build import Build
 
 PER_CPU, LONG_PER_CPU = 4, 1
-INHERITED = "CONVERTLAB_TURN"  # the descriptors, for this program once it is executed again in the sandbox
+INHERITED = "CONVERTLAB_TURN"  # the descriptors, which this program needs after it has executed itself again in the sandbox
 
 
 def _places():
@@ -25,7 +26,7 @@ def _places():
 
 
 def _take_place(inode, kind):
-    """A place is a name of a Unix socket that only one process can have; no file is left of it. unshare(1) inherits it."""
+    """Takes a place: an abstract name of a Unix socket, which only one process can have. unshare(1) inherits the socket."""
     while True:
         for number in range(_places()):
             place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -47,7 +48,7 @@ class Turn:
         self._lock, self._place = lock, place
 
     def close(self):
-        """Lets others have their turn."""
+        """Gives the turn up."""
         os.close(self._lock)
         if self._place:
             self._place.close()
@@ -77,7 +78,7 @@ def take(alone, waits=False):
     place = None if alone else _take_place(inode, "waits" if waits and os.environ.get("CONVERT_LAB_PART") == "long" else "computes")
     lock = os.open(directory, os.O_RDONLY)
     os.set_inheritable(lock, True)
-    # Nobody who has the lock waits for a place.
+    # A process that holds the lock never waits for a place.
     fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
     os.environ[INHERITED] = " ".join(str(number) for number in [lock] + ([place.fileno()] if place else []))
     return Turn(lock, place)

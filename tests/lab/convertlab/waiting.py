@@ -10,25 +10,25 @@ import time
 
 
 class LabError(Exception):
-    """The lab itself couldn't do something; the text says what and, where known, the remedy."""
+    """The lab itself has failed; the text says how and, where known, names the remedy."""
 
 
 def patience(seconds):
-    """Returns a time limit in seconds as it is on this machine; None, for no limit, stays None."""
+    """Returns a time limit in seconds, longer on a slow machine; None, for no limit, stays None."""
     return None if seconds is None else seconds * float(os.environ.get("CONVERT_PATIENCE") or 1)
 
 
 def repetitions(count):
-    """Returns how often something is to be done that is done so often on an ordinary machine: fewer times where all takes longer."""
+    """Returns how often a test repeats something that it does `count` times on an ordinary machine: less often on a slow one."""
     return max(1, round(count / patience(1)))
 
 
 def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
     """Calls condition() until it returns something true, and returns that.
 
-    Raises LabError after patience(timeout) seconds, saying `what` (a string, or a function that returns one) didn't happen. It looks each
-    `interval` seconds at first, then ever more seldom, so that many tests can wait at once: never later than a twentieth of the
-    time that it has waited for.
+    Raises LabError after patience(timeout) seconds; the error names `what` (a string, or a function that returns one). It looks
+    every `interval` seconds at first, then less and less often, so that many tests can wait at once: a look is never later than a
+    twentieth of the time waited.
     """
     start = time.monotonic()
     timeout = patience(timeout)
@@ -43,6 +43,6 @@ def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
 
 
 def side_by_side(function, *arguments, at_once=4):
-    """Calls a function with each of these, as map() does, in several threads: most of what tests do is to wait. Returns a list."""
+    """Calls a function with each of these, as map() does, in several threads, as tests mostly wait. Returns a list."""
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(function, *arguments))

@@ -61,16 +61,16 @@ class Web:
         lab.start_listening(lab.server, ["nginx", "-c", configuration, "-p", self.directory], 443)
 
     def path(self, *names):
-        """The path of what is served as /NAME…"""
+        """The path of the file that nginx serves as /NAME…"""
         return os.path.join(self.directory, "root", *names)
 
     def put(self, name, content):
-        """Makes something to be served. A number stands for so many bytes of servers.pattern()."""
+        """Writes a file for nginx to serve. A number stands for so many bytes of servers.pattern()."""
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
         with open(self.path(name), "wb") as file:
             file.write(pattern(content) if isinstance(content, int) else content)
 
     def requests(self):
-        """What was asked for so far: ["GET /file HTTP/2.0 200 1000", …]."""
+        """The requests so far: ["GET /file HTTP/2.0 200 1000", …]."""
         with open(os.path.join(self.directory, "access.log"), encoding="utf-8") as file:
             return file.read().splitlines()

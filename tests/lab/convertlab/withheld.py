@@ -8,7 +8,7 @@ from .peers import Forger
 from .topology import Lab, Link
 
 WITHHELD = "SYNs are withheld"
-# what withholding takes, which is one capability
+# runs a command without CAP_NET_ADMIN, the only capability that withholding needs
 WITHOUT_NET_ADMIN = ("setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin")
 DROP_FORGED = """table inet forged {
  chain input {
@@ -20,13 +20,13 @@ DROP_FORGED = """table inet forged {
 
 
 def far(first_ms=5, core_ms=25, lte=None, **options):
-    """Returns a lab whose server is farther from the converter than the client, so that an answer that doesn't wait for it is seen."""
+    """Returns a lab whose server is farther from the converter than the client, so that captures show an answer before the server's."""
     return Lab(wifi=Link(delay_ms=first_ms), lte=lte, core=Link(delay_ms=core_ms), **options)
 
 
 @contextlib.contextmanager
 def captures(lab):
-    """Captures on both sides of the converter; yields a function that returns a client's packets, and all to servers, in order."""
+    """Captures on both sides of the converter; yields a function that returns a client's packets and all of the servers' link, in order."""
     with lab.capture(lab.converter, "wifi", "tcp") as wifi, lab.capture(lab.converter, "core", "tcp") as core:
         def packets(client):
             mine = [packet for packet in wifi.packets() if client.port in (packet.sport, packet.dport)]
@@ -42,7 +42,7 @@ def first(packets, what, condition):
 
 
 def forged(lab):
-    """Gives SYN+ACKs to 10.66.0.0/16 a route, to no host: without a route the kernel would make no connection."""
+    """Routes 10.66.0.0/16, which no host has: without a route for the SYN+ACK the kernel would make no connection."""
     lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
 
 
@@ -53,7 +53,7 @@ def syns_to(packets, port):
 
 def rules(lab):
     """Returns the converter's nftables rules."""
-    # a kernel without the queue statement has the rule in a form that nft can't show: it says so on stderr
+    # on a kernel without the queue statement the rule has a form that nft can't show: nft says so on stderr
     return lab.converter.run(["nft", "list", "ruleset"]).stdout
 
 
@@ -69,7 +69,7 @@ def netfilter_queues(lab):
 
 
 def overflow(lab):
-    """Sends forged SYNs until the queue of a stopped convertd is full: large ones first, then smaller ones that fit in the rest."""
+    """Sends forged SYNs until the queue of a stopped convertd is full: large ones first, then smaller ones. Returns how many it holds."""
     full, lots = -1, 0
     with Forger(lab.client, lab.converter.addr4) as forger:
         for data in (servers.pattern(1300), b""):
