@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_deaf_readers.py - who has stopped reading what our programs tell, or is gone, doesn't stop them
+"""test_deaf_readers.py - our programs go on if the reader of their messages has stopped reading, or has ended
 
-A service manager's socket holds net.unix.max_dgram_qlen messages, and who sends one more waits for room by default: sd_notify(3) does
-so. A log may be a pipe, to a pager, say: it holds some kilobytes, and when its reader has ended, writing to it raises SIGPIPE.
+A service manager's socket holds net.unix.max_dgram_qlen messages, and by default the sender of another one waits for room, as
+sd_notify(3) does. A log may be a pipe, for example to a pager: it holds some kilobytes, and writing to it raises SIGPIPE once its reader
+has ended.
 """
 import contextlib
 import fcntl
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, wait_until
+from convertlab import Lab, Link, Unsuitable, equal, kernel, main, wait_until
 from convertlab.paths import DEVICES, bare, endpoints
 from convertlab.peers import MPTCP, Client, Server, extended_header, read_exactly
 from convertlab.supervised import PORT, build
@@ -26,7 +27,7 @@ def near():
 
 @contextlib.contextmanager
 def manager():
-    """The path of a manager's socket, with a function that waits for a message, and one that has the socket take no more."""
+    """Yields the path of a manager's socket, a function that waits for a message, and one that fills the socket."""
     with tempfile.TemporaryDirectory(prefix="d-", dir="/run") as directory, \
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler:
         path = os.path.join(directory, "notify")
@@ -61,7 +62,7 @@ def test_the_path_manager():
 
 
 def test_convertd():
-    """The process that talks to the manager also lets SYNs go: connections are converted while it has more to tell."""
+    """The process that talks to the manager also lets SYNs go: it converts connections while it can't send its messages."""
     with near() as lab, manager() as (path, hear, fill), Server(lab, 80) as server:
         process = lab.convertd(env={"NOTIFY_SOCKET": path})
         hear("READY=1")
@@ -78,8 +79,8 @@ def test_convertd():
         equal(process.stop(), 0, "the status: " + process.log_text())
 
 
-def supervised_whose_log_is(lab, log):
-    """Three supervised clients, whose log is the end of a pipe: each is converted, and has its bytes."""
+def run_supervised(lab, log):
+    """Runs three supervised clients whose log is this end of a pipe: each is converted, and gets its bytes."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the programs are static")
     directory = os.path.join(lab.directory, "programs")
@@ -108,7 +109,7 @@ def test_the_supervisors_log():
             while True:
                 os.write(writer, bytes(4096))
         os.set_blocking(writer, True)
-        supervised_whose_log_is(lab, writer)
+        run_supervised(lab, writer)
         os.close(reader)
         os.close(writer)
 
@@ -118,7 +119,7 @@ def test_the_supervisors_log_that_is_gone():
     with near() as lab:
         reader, writer = os.pipe()
         os.close(reader)
-        supervised_whose_log_is(lab, writer)
+        run_supervised(lab, writer)
         os.close(writer)
 
 

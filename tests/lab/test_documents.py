@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_documents.py - the deployment guide and the troubleshooting page: all commands in them are run, and print what is shown
+"""test_documents.py - runs all commands of the deployment guide and the troubleshooting page: they print what the pages show
 
-The blocks are run as they stand on the hosts that they name, in the order of the page (convertlab/documents.py says how they are
-marked, convertlab/scenes.py has the networks). A command that only looks is repeated until it shows what the page shows, since the
-reader who types it is slower than this test. What can't be run here is checked by the tool that it is marked with.
+We run the blocks unchanged on the hosts that they name, in the order of the page (convertlab/documents.py explains their marks,
+convertlab/scenes.py has the networks). We repeat a command that only looks until it prints the page's output, since readers type more
+slowly than this test. For blocks that can't run here, the tool that their mark names checks them.
 """
 import contextlib
 import glob
@@ -21,7 +21,7 @@ from convertlab.documents import DocumentError, Step, commands, read, shows
 from convertlab.scenes import SCENES, Scene
 from convertlab import topology
 
-# They change nothing.
+# How commands begin that change nothing.
 LOOKS = ("ss ", "nstat ", "ip mptcp ", "ip route ", "ip rule", "nft list", "convertd status", "journalctl ", "curl -s http://127.0.0.1:9103/",
          "convertize check ", "convertize paths")
 STATUSES = {"ok": 0, "failed": 1, "degraded": 3}  # of "convertize check", by the first word of its last line
@@ -63,7 +63,7 @@ class Performance:
 
     def __init__(self, scene):
         self._scene = scene
-        self._pending = []  # what commands that stay are still to print, as (step, process, lines)
+        self._pending = []  # the output that we still expect of background commands, as (step, process, lines)
 
     def _host(self, step):
         check(step.host in self._scene.hosts,
@@ -75,7 +75,7 @@ class Performance:
         getattr(self, "_" + step.kind)(step)
 
     def end(self):
-        """Waits for what commands that stay are still to print."""
+        """Waits for the rest of the background commands' output."""
         for step, process, lines in self._pending:
             wait_until(lambda p=process, shown=lines: shows(p.log_text(), shown), 60,
                        lambda p=process, at=step: "what is shown at %s; there is:\n%s" % (at.place, p.log_text()))
@@ -120,7 +120,7 @@ class Performance:
                 self._look(step, command, lines)
 
     def _stay(self, step, command, lines):
-        """A command that is left running."""
+        """Starts a command in the background."""
         process = self._host(step).shell("exec " + command, background=True)
         if command.startswith("ip mptcp monitor"):
             wait_until(lambda: hears(process), 30, "the monitor to listen")
@@ -128,7 +128,7 @@ class Performance:
             self._pending.append((step, process, lines))
 
     def _look(self, step, command, lines):
-        """A command whose output is compared, again and again if it only looks."""
+        """Runs a command and compares its output; again and again if it only looks."""
         said = {}
 
         def right():
@@ -148,7 +148,7 @@ class Performance:
 
 
 def perform(page, name):
-    """Runs all that a page says about one scene."""
+    """Runs all steps of a page for one scene."""
     directory = tempfile.mkdtemp(prefix="scene-", dir="/run/convertlab")
     with Scene(name, directory) as scene:
         performance = Performance(scene)
@@ -174,13 +174,13 @@ def logs(directory):
 
 
 def test_blocks_are_understood():
-    """Each page parses, and each scene of it is one of those that are run below."""
+    """Each page parses, and the tests below run each of its scenes."""
     run = {("doc/deployment.md", name) for name in ("laptop", "router", "fleet")} | {("doc/troubleshooting.md", "works")}
     equal({(page, name) for page in PAGES for name in scenes(page)}, run, "the scenes of the pages")
 
 
 def test_unmarked_blocks_are_errors():
-    """So that no command is left out: the reader of pages is tried with each mistake."""
+    """read() refuses a page with any of these mistakes, so that no command is left out."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "page.md")
         for text in ("```\nls\n```\n", "```sh\nls\n```\n", "    ls\n", "```sh unrun sh\nls\n```\n", "```sh host\nls\n", "<!-- lob: x -->\n",
@@ -193,7 +193,7 @@ def test_unmarked_blocks_are_errors():
     check(shows("a  b 17\nc\nd\n", ["a b …", "…", "d"]) and not shows("a b\nx\n", ["a b"]) and not shows("", ["a"]), "comparisons")
 
 
-# What the pages show is of a kernel as they ask for.
+# The pages show the output of a kernel that they recommend.
 @kernel.needs("fastopen")
 def test_laptop():
     perform("doc/deployment.md", "laptop")
@@ -222,20 +222,20 @@ def test_troubleshooting():
     perform("doc/troubleshooting.md", "works")
 
 
-# --- what no block runs -----------------------------------------------------------------------
+# --- blocks that aren't run ---------------------------------------------------------------------
 
 
 def check_sh(text, place):
-    """A shell reads it."""
+    """A shell can parse it."""
     done = subprocess.run(["sh", "-n"], input=text, text=True, stderr=subprocess.PIPE, check=False)
     equal((done.returncode, done.stderr), (0, ""), place)
 
 
 def check_nmcli(text, place):
-    """NetworkManager's own tool takes each "nmcli connection modify", without the daemon, for a profile that is made for it."""
+    """NetworkManager's own tool accepts each "nmcli connection modify", offline, for a profile that this test makes."""
     check_sh(text, place)
     if not shutil.which("nmcli"):
-        raise Unsuitable("nmcli isn't here, and nobody is asked to install NetworkManager, which would manage this machine's network")
+        raise Unsuitable("nmcli isn't here; we ask nobody to install NetworkManager, since it would manage this machine's network")
 
     def offline(*words, profile=""):
         done = subprocess.run(["nmcli", "--offline", "connection", *words], input=profile, text=True, stdout=subprocess.PIPE,
@@ -245,7 +245,7 @@ def check_nmcli(text, place):
     profile = offline("add", "type", "ethernet", "con-name", "any")
     for line in text.splitlines():
         words = shlex.split(line)
-        equal(words[:3], ["nmcli", "connection", "modify"], "%s: what can be tried of NetworkManager" % place)
+        equal(words[:3], ["nmcli", "connection", "modify"], "%s: the only commands of NetworkManager that can be tried here" % place)
         changed = offline("modify", *words[4:], profile=profile)
         check(changed != profile, "%s: %s changes nothing" % (place, line))
 
@@ -259,7 +259,7 @@ def unrun():
 
 
 def test_what_cannot_be_run_is_read():
-    """Each such block names a tool that is known, and a shell reads it."""
+    """Each such block names a known tool, and a shell can parse it."""
     for step in unrun():
         check(step.host in TOOLS, "%s: no such tool: %s" % (step.place, step.host))
         check_sh(step.text, step.place)
@@ -272,7 +272,7 @@ def test_networkmanager_takes_its_commands():
 
 
 def test_units_are_understood():
-    """systemd-analyze verify says nothing about the units of the pages."""
+    """systemd-analyze verify has no complaint about the units of the pages."""
     need("systemd-analyze", "systemd")
     build = Build()
     for page in PAGES:
@@ -292,13 +292,13 @@ def test_units_are_understood():
 
 # --- what the troubleshooting page quotes -----------------------------------------------------
 
-# What begins a command, in prose.
+# How commands and configuration lines begin, in prose.
 COMMANDS = ("ip ", "sysctl ", "convertd ", "convertize ", "systemctl ", "allow-", "deny-", "listen ", "reset tcp option", "make install")
 VALUES = re.compile(r"wlan0|wwan0|10\.2\.0\.99|\b1234\b|%[-+0-9.*]*(?:ll|z|l)?[a-z]")
 
 
 def source_texts():
-    """The string literals of what prints the quoted texts, in one text, with "…" for each value."""
+    """The string literals of the sources that print the quoted texts, in one text, with "…" for each value."""
     found = []
     for pattern in ("src/convertize/*.c", "src/convertize/*/*.[ch]", "src/shim/*/*.c", "src/client/*.c", "src/engine/*.c"):
         for path in sorted(glob.glob(os.path.join(SRCDIR, pattern))):
@@ -309,7 +309,7 @@ def source_texts():
 
 
 def test_quotations_are_what_programs_say():
-    """What the page quotes of the check and of the log, outside of its examples, is in the sources."""
+    """The sources contain each quotation of the check and of the log outside of the page's examples."""
     with open(os.path.join(SRCDIR, "doc/troubleshooting.md"), encoding="utf-8") as file:
         prose = re.sub(r"^```.*?^```", "", file.read(), flags=re.MULTILINE | re.DOTALL)
     texts = source_texts()
@@ -321,7 +321,7 @@ def test_quotations_are_what_programs_say():
 
 
 def test_each_bad_finding_is_named():
-    """Each name of a fact that can be a warning or a failure stands on the page."""
+    """The page has the name of each fact that can be a warning or a failure."""
     bad = set()
     for path in sorted(glob.glob(os.path.join(SRCDIR, "src/convertize/check/*.c"))):
         with open(path, encoding="utf-8") as file:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_early_data.py - the application's first bytes in the SYN: who gets it, what is counted, what is never lost"""
+"""test_early_data.py - the application's first bytes in the SYN: which calls send them, how many count, and none is ever lost"""
 import hashlib
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, servers
+from convertlab.pcap import OPT_MPTCP
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -22,33 +23,30 @@ def scripted(lab, script, *response, port=1234):
 
 
 def echoes(lab):
-    """Starts the servers that send back what they get: one at once, and one for those who send a megabyte before they read."""
+    """Starts two servers that send everything back: one at once, the other for clients that send a megabyte before they read."""
     lab.echo(ECHO)
     lab.returner(RETURNER)
 
 
 def early(lab, way, *arguments, **env):
-    """Runs early_probe.py; returns what it says. arguments: a port, in place of that of the server for this way."""
+    """Runs early_probe.py; returns its output. arguments: a port, if not that of the usual server for this way."""
     arguments = arguments or (RETURNER if way in ("bulk-blocking", "bulk-fastopen") else ECHO,)
     return lab.client.run(["python3", PROBE, way, lab.server.addr4, *arguments], env=lab.converted(**env)).stdout
 
 
 def unharmed(said):
-    """The stream had all bytes, of whichever way."""
+    """Tells whether the stream had all bytes, for any way."""
     return said.endswith("answer b'hello'\nend b''\n") or said == "same 1000000\n"
 
 
-MP_CAPABLE = 30  # the kind of Multipath TCP's options
-
-
 def syn_payloads(capture):
-    """Those of the connections' SYNs. By TCP a path is asked whether it works, where an answer is late, as on a busy machine."""
-    return [p.payload for p in capture.packets() if p.dport == 1234 and p.syn and MP_CAPABLE in dict(p.options)]
+    """The payloads of SYNs over Multipath TCP. A SYN over TCP is a probe of the path, as after a late answer of a busy machine."""
+    return [p.payload for p in capture.packets() if p.dport == 1234 and p.syn and OPT_MPTCP in dict(p.options)]
 
 
 @kernel.needs("fastopen")
 def test_bytes_are_in_the_syn():
-    """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet, the count is the data's."""
+    """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet; calls count only the data."""
     with near() as lab:
         lab.convertd()
         lab.echo(ECHO)
@@ -65,7 +63,7 @@ def test_bytes_are_in_the_syn():
 
 
 def test_server_that_speaks_first():
-    """Nothing is held back for ever: waiting for the server lets the SYN go."""
+    """The shim holds no SYN back for ever: a call that waits for the server lets it go."""
     with near() as lab:
         lab.convertd()
         lab.greeter()
@@ -76,7 +74,7 @@ def test_server_that_speaks_first():
 
 
 def test_much_more_than_a_syn():
-    """A blocking send() of a megabyte is counted in full, a nonblocking one continues; half-closing at once loses nothing."""
+    """A blocking send() of a megabyte returns all of it, a non-blocking one continues; a half-close at once loses nothing."""
     with near() as lab:
         lab.convertd()
         echoes(lab)
@@ -88,7 +86,7 @@ def test_much_more_than_a_syn():
 
 @long
 def test_converter_that_fails():
-    """What was sent early is sent again: with the cookie, by the next converter, to the server itself."""
+    """The shim sends early data again: with the cookie, to the next converter, or to the server itself."""
     refusing = "01022263" "1e014000"
     for script, response in (("cookie", "00112233445566778899aabbccddeeff"), ("whole", refusing), ("whole", "48545450"),
                              ("close", ""), ("silent", "")):
@@ -109,7 +107,7 @@ def test_converter_that_fails():
 
 @kernel.needs("fastopen")
 def test_server_that_fails():
-    """connect() has said yes; the error comes with the first input, and a blocking MSG_FASTOPEN tells it at once."""
+    """connect() has succeeded; the error comes with the first input, and at once from a blocking MSG_FASTOPEN."""
     with near() as lab:
         lab.convertd()
         for way, seen in (("send", "sent 5\nECONNREFUSED\n"), ("epoll", "sent 5\nECONNREFUSED\n"),
@@ -119,14 +117,14 @@ def test_server_that_fails():
 
 
 @long
-def test_syn_data_out_of_the_question():
-    """Without Fast Open here, at the converter, or on the way the same bytes arrive, later."""
+def test_without_data_in_syns():
+    """Without Fast Open on the client, at the converter, or on the way, the same bytes arrive, later."""
     for lab in (near(), near(converter_fastopen=1)):
         with lab:
             lab.convertd()
             echoes(lab)
             lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
-            # without its bit 0x1 MSG_FASTOPEN is the kernel's to refuse
+            # without bit 0x1 the kernel refuses MSG_FASTOPEN
             for sysctl, ways in ((0, ("send", "nonblocking", "epoll", "bulk-blocking")),
                                  (1, ("send", "nonblocking", "epoll", "bulk-blocking", "sendto-fastopen"))):
                 lab.client.sysctl("net.ipv4.tcp_fastopen", sysctl)
@@ -142,7 +140,7 @@ def test_syn_data_out_of_the_question():
 
 
 def test_applications():
-    """curl, wget and a program with connections in 32 threads: every byte."""
+    """curl and wget get every byte."""
     need("curl")
     need("wget")
     with near() as lab:
@@ -158,7 +156,7 @@ def test_applications():
 
 
 def test_many_threads():
-    """Threads that wait let each other's SYNs go: a socket that says it is connected takes output all the same."""
+    """Threads that wait let each other's SYNs go: a socket that claims to be connected takes output all the same."""
     with near() as lab:
         lab.convertd()
         lab.echo()

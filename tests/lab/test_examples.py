@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_examples.py - the programs of examples/: each with the other, and with the project's own at the other end"""
+"""test_examples.py - the programs of examples/, with each other and with the project's own programs"""
 import hashlib
 import os
 
@@ -8,17 +8,17 @@ from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, s
 from convertlab.peers import PORT
 
 SIZE = 2000000
-# longer than all buffers on its way together, so that it comes back while it is still being sent
+# longer than all buffers on its way together, so that it comes back while the client still sends
 LONG = 8000000
 
 
 def near():
-    """Links without limits worth speaking of: what is tested is the logic."""
+    """Fast links, since these tests are about the logic."""
     return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1))
 
 
 def client(lab, converter, server, port, data=b"", **options):
-    """Runs the example client in the lab's client; returns what subprocess.run() does."""
+    """Runs the example client on the lab's client; returns its CompletedProcess."""
     return lab.client.run([lab.build.program("examples/client"), converter, PORT, server, port], input=data, text=False, **options)
 
 
@@ -28,13 +28,13 @@ def converter(lab):
 
 
 def addresses(lab):
-    """(converter, server) in both families, and across them."""
+    """(converter, server): both IPv4, both IPv6, and an IPv4 converter for an IPv6 server."""
     return ((lab.converter.addr4, lab.server.addr4), (lab.converter.addr6, lab.server.addr6),
             (lab.converter.addr4, lab.server.addr6))
 
 
 def gets(lab):
-    """The example client fetches a file through whatever converts."""
+    """The example client fetches a file through the converter that runs."""
     request = b"GET /bytes/%d HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n" % SIZE
     for through, server in addresses(lab):
         body = client(lab, through, server, 80, request).stdout.partition(b"\r\n\r\n")[2]
@@ -43,14 +43,14 @@ def gets(lab):
 
 
 def echoes(lab):
-    """Both directions at once, and the half-close: the echo server ends its direction when it has seen the end of the other."""
+    """Both directions at once, and the half-close: the echo server ends its direction after the client's FIN."""
     data = servers.pattern(LONG)
     said = client(lab, lab.converter.addr4, lab.server.addr4, 7, data).stdout
     same_data(said == data, "%d of %d bytes came back" % (len(said), len(data)))
 
 
 def fails(lab, server, port, message):
-    """The example client reports what the converter does."""
+    """The example client reports the converter's error."""
     for through in (lab.converter.addr4, lab.converter.addr6):
         done = client(lab, through, server, port, check=False)
         equal(done.returncode, 1, "status of " + server)
@@ -104,14 +104,14 @@ def test_shim_through_the_example_converter():
               or "Could not connect" in refused.stderr, refused.stderr)
 
 def test_address_that_the_rfc_forbids():
-    """The client doesn't even ask: the library doesn't write the request."""
+    """The client sends nothing: the library refuses to write the request."""
     with near() as lab:
         for server in ("127.0.0.1", "::1", "224.0.0.1", "255.255.255.255"):
             done = client(lab, lab.converter.addr4, server, 80, check=False)
             equal((done.returncode, done.stderr.decode()), (1, "client: %s: Invalid argument\n" % server), "answer")
 
 def test_no_converter():
-    """What answers isn't a converter, or nothing does."""
+    """A server that isn't a converter answers, or none does."""
     with near() as lab:
         lab.greeter(PORT, host=lab.converter)
         fails(lab, lab.server.addr4, 80, "response of the converter: wrong magic number")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_fallback.py - no application is left with a Multipath TCP socket that has fallen back to TCP
 
-Linux loses bytes on such sockets (test_platform_fallback.py). What goes directly is a plain TCP socket from the beginning, and
-where Multipath TCP doesn't get through to the converter, or to a server that is said to speak it, the connection is begun anew
-over TCP before the application has it. The kernel's own list of sockets tells what an application has in the end.
+Linux loses bytes on such sockets (test_platform_fallback.py). A direct connection has a plain TCP socket from the beginning. If
+Multipath TCP doesn't get through to the converter, or to a server that is known to speak it, the shim begins the connection anew over
+TCP before the application has it. The kernel's own list of sockets shows which sockets an application has in the end.
 """
 import contextlib
 import errno
@@ -43,7 +43,7 @@ def near(**options):
 
 
 def runtime(lab):
-    """What connections learn is the next one's."""
+    """A cache directory, in which each connection leaves what it has learned for the next one."""
     directory = os.path.join(lab.directory, "runtime")
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return directory
@@ -61,7 +61,7 @@ def mptcp_sockets(lab, env, way="blocking", port=7):
         process.wait(10)
 
 
-# Says hello, and after each read how many bytes it has; at the end of the stream these bytes.
+# Sends hello, prints after each read how many bytes it has, and at the end of the stream these bytes.
 READS = """
 import socket, sys
 sock = socket.socket()
@@ -77,7 +77,7 @@ STREAM = bytes((i * 7 + i // 251) % 256 for i in range(1060))
 
 
 def greeted(listening):
-    """The first connection that says hello: one that was begun anew has gone without a word."""
+    """Accepts the first connection that sends hello: the shim closes one that it begins anew without sending a byte."""
     while True:
         server, _ = listening.accept()
         server.settimeout(10)
@@ -88,7 +88,7 @@ def greeted(listening):
 
 
 def lose(lab, way, send, what):
-    """One direction of the link is down from now on; returns once it has lost what comes of @send()."""
+    """Takes one direction of the link down and calls send(); returns once that direction has lost a packet."""
     lost = lab.wifi.stats()[way]["down_drop"]
     lab.wifi.down(way)
     send()
@@ -96,9 +96,8 @@ def lose(lab, way, send, what):
 
 
 def overlapped(lab, env):
-    """
-    What an application reads of 60 bytes and 1,000 behind them, if the acknowledgement of the first and the second's first sending
-    are lost, so that Linux sends both again in one segment.
+    """Returns what an application reads of 60 bytes and 1,000 behind them. The acknowledgement of the 60 is lost, and so is the first
+    sending of the 1,000: Linux sends both again in one segment.
     """
     with lab.server.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,7 +112,7 @@ def overlapped(lab, env):
             equal(reader.stdout.readline(), b"60\n", "the first read")
             lose(lab, "b-to-a", lambda: server.sendall(STREAM[60:]), "the 1,000 bytes")
             lab.wifi.up()
-            reader.stdout.readline()  # a FIN before would have the client acknowledge the first 60
+            reader.stdout.readline()  # a FIN before that would make the client acknowledge the first 60
             server.shutdown(socket.SHUT_WR)
             return bytes.fromhex(reader.stdout.read().split(b"end ")[1].decode())
 
@@ -156,7 +155,7 @@ def test_a_direct_connection_is_plain_tcp():
 
 
 def test_a_converted_connection_is_multipath_tcp():
-    """The list that the other tests find empty isn't empty always."""
+    """The list that the other tests find empty isn't always empty."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -167,7 +166,7 @@ def test_a_converted_connection_is_multipath_tcp():
 @long
 @waits
 def test_a_converter_without_multipath_tcp():
-    """Every way to wait, with a cold cache each: the application sees nothing of the second beginning."""
+    """In every way to wait, with an empty cache: the application doesn't notice that the shim begins anew."""
     with slow_lab() as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         lab.convertd()
@@ -177,14 +176,14 @@ def test_a_converter_without_multipath_tcp():
         compare(lab, lab.server.addr4, lab.addresses.refused_port, ["blocking", "poll", "epoll-edge"])
         log = lab.shim_log()
         equal(log.count("converted over TCP"), len(WAYS) + 2, "conversions in\n" + log)
-        # that the server refuses is the first that comes back, unless the request has to wait for the handshake
+        # the server's refusal comes back before the loss shows, unless the request follows the handshake
         equal(log.count(LOST), len(WAYS) + 2 + (0 if kernel.has("fastopen") else 3), "new beginnings in\n" + log)
         for way in ("blocking", "select", "dup"):
             equal(mptcp_sockets(lab, lab.converted(), way), "", "MPTCP sockets, " + way)
 
 
 def test_a_registration_that_cannot_be_moved():
-    """Exclusive, and made past the shim: an error rather than a wait without end, or a socket that has fallen back."""
+    """It is exclusive, and bypasses the shim: an error, rather than a wait without end or a socket that has fallen back."""
     # long enough for the registration to be made before the answer
     with Lab(wifi=Link(delay_ms=patience(20)), lte=None, core=None) as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
@@ -195,8 +194,8 @@ def test_a_registration_that_cannot_be_moved():
         check(ms < patience(5000), "it took %.0f ms" % ms)
 
 
-def test_it_is_learned():
-    """The first connection pays for it, in whichever process; then SYNs have no MP_CAPABLE."""
+def test_the_loss_is_learned():
+    """Only the first connection pays for it, in any process; later SYNs have no MP_CAPABLE."""
     with near(strip_mptcp=True) as lab:
         lab.convertd()
         lab.echo()
@@ -213,7 +212,7 @@ def test_it_is_learned():
 @long
 @waits
 def test_options_that_are_lost_behind_the_handshake():
-    """Both directions, or either of them: the converter's first bytes tell, before the application has the connection."""
+    """In both directions, or in one: the converter's first bytes show it, before the application has the connection."""
     for lost in ({"strip_mptcp_behind": True}, {"a_to_b": {"strip_mptcp_behind": True}}, {"b_to_a": {"strip_mptcp_behind": True}}):
         with slow_lab(**lost) as lab:
             lab.convertd()
@@ -226,10 +225,10 @@ def test_options_that_are_lost_behind_the_handshake():
 
 @kernel.needs("fastopen")  # else no SYN+ACK confirms anything
 def test_a_path_that_begins_to_lose_options():
-    """
-    A converter that withholds SYNs, known to hold Multipath TCP: its SYN+ACK is the confirmation, so that the application has the
-    connection before the loss shows. One is reset, and none loses a byte; those after it are TCP from the beginning. A slow
-    machine may see the loss before it hands the connection over, which is begun anew then.
+    """The SYN+ACK of a converter that withholds SYNs confirms a server, so the application has its connection before the loss shows.
+
+    One connection is reset, and none loses a byte; later ones are TCP from the beginning. On a slow machine the shim may see the loss
+    before it hands the connection over, and begins it anew.
     """
     with near() as lab:
         lab.convertd()
@@ -250,7 +249,7 @@ def test_a_path_that_begins_to_lose_options():
         equal(len(silent), 2 if reset else 1, "silent connections, of which the second one was reset, in\n" + lab.shim_log())
 
 
-# Connects, waits until the connection has been reset, and finds that out in its way.
+# Connects, waits until the connection has been reset, and asks for the error in one way.
 LATE = """
 import os, select, socket, sys
 way, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -272,7 +271,7 @@ else:
 
 
 def reset_once(lab, way):
-    """Has a silent connection of LATE reset, on a path that has begun to lose options. Returns the environment of those after it."""
+    """Has a silent connection of LATE reset, on a path that begins to lose options. Returns the environment for the next ones."""
     for number in range(5):
         lab.wifi.set(strip_mptcp_behind=False, delay_ms=5)
         cache = os.path.join(runtime(lab), "%s-%d" % (way, number))
@@ -280,7 +279,7 @@ def reset_once(lab, way):
         env = lab.converted(CONVERT_CACHE=cache, CONVERT_ADDR=lab.converter.addr4)
         for _ in range(2):
             check(mptcp_sockets(lab, env), "no MPTCP before")
-        # the reset comes two delays after the SYN+ACK: time for the program to have its connection before
+        # the reset comes two delays after the SYN+ACK, so that the program has its connection first
         lab.wifi.set(strip_mptcp_behind=True, delay_ms=60)
         said = lab.client.run(["python3", "-c", LATE, way, lab.server.addr4, 7], env=env).stdout.strip()
         if said != "no reset":
@@ -293,7 +292,7 @@ def reset_once(lab, way):
 
 @kernel.needs("fastopen")  # else no SYN+ACK confirms anything
 def test_a_reset_is_noticed():
-    """By whatever call a program learns that its silent connection was reset, the next one isn't."""
+    """Whichever call tells a program that its silent connection was reset, the next connection isn't reset."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -303,7 +302,7 @@ def test_a_reset_is_noticed():
 
 
 def test_one_fallback_is_no_loss():
-    """Where others have kept their Multipath TCP a lost packet may be the cause: the next connection has it again. Two are a loss."""
+    """If other connections keep Multipath TCP, a lost packet may be the cause, and the next one uses it again. Two fallbacks are a loss."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -319,7 +318,7 @@ def test_one_fallback_is_no_loss():
 
 @kernel.needs("fastopen")  # else no SYN+ACK confirms anything
 def test_a_doubted_path_is_no_confirmation():
-    """After one fallback the next connection waits for the converter's first bytes, so that a path that is lost resets nobody."""
+    """After one fallback the next connection waits for the converter's first bytes, so that a path that loses options resets none."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -327,7 +326,7 @@ def test_a_doubted_path_is_no_confirmation():
         for _ in range(2):
             check(mptcp_sockets(lab, env), "no MPTCP before")
         lab.wifi.set(strip_mptcp_behind=True)
-        # one that sees the loss itself, as those do whose SYN+ACK confirms nothing
+        # this connection sees the loss itself, as its SYN+ACK confirms nothing
         equal(mptcp_sockets(lab, env | {"CONVERT_WITHHOLDING": "0"}), "", "MPTCP sockets of the first")
         for way in ("blocking", "select"):
             equal(mptcp_sockets(lab, env, way), "", "MPTCP sockets afterwards, " + way)
@@ -335,7 +334,7 @@ def test_a_doubted_path_is_no_confirmation():
 
 
 def test_errors_are_no_loss():
-    """A converter answers an error to a withheld SYN without MP_CAPABLE: that isn't taken for a path without it."""
+    """A converter's error reply to a withheld SYN has no MP_CAPABLE: the shim doesn't take that for a path that loses options."""
     with slow_lab() as lab:
         lab.convertd()
         lab.echo()
@@ -349,14 +348,14 @@ def test_errors_are_no_loss():
 
 
 def test_a_server_that_spoke_multipath_tcp():
-    """It is asked itself while that is known; over TCP, without a second look of the application's, once it doesn't any more."""
+    """While it is known to, the shim connects to it directly; once it no longer does, over TCP, and the application doesn't notice."""
     with near() as lab:
         lab.convertd()
         server = lab.serve("mptcp-echo", 7)
         env = lab.converted(CONVERT_CACHE=runtime(lab), CONVERT_ADDR=lab.converter.addr4)
         for _ in range(2):
             found = mptcp_sockets(lab, env)
-        check(lab.server.addr4 in found, "not asked itself:\n%s%s" % (found, lab.shim_log()))
+        check(lab.server.addr4 in found, "no direct connection:\n%s%s" % (found, lab.shim_log()))
         server.stop()
         lab.echo()
         equal(mptcp_sockets(lab, env), "", "MPTCP sockets, blocking")
@@ -379,14 +378,14 @@ print(later.getsockname(), flush=True)
 
 
 def test_a_later_socket_keeps_its_address():
-    """The slot of a socket whose converter has failed is the next one's, and nothing of that is left in it."""
+    """A new socket gets the slot of a socket whose converter has failed, without remains of the old one."""
     with near() as lab:
         lab.echo()
         said = lab.client.run(["python3", "-c", BINDS, lab.server.addr4], env=lab.converted()).stdout
         equal(said, "('127.0.0.1', 23456)\n", "where it listens")
 
 
-# Two threads connect one descriptor: what the two calls said, sorted, and how often.
+# Two threads connect one descriptor: prints the sorted errors of the two calls, and how often each pair occurred.
 TWICE = """
 import collections, errno, socket, sys, threading
 said = collections.Counter()
@@ -413,9 +412,10 @@ print(said)
 @long
 @waits
 def test_two_threads_connect_one_descriptor():
-    """
-    Both are told of success; of a failure one. The second begins long before the answer comes. Where the client's Fast Open is off, the
-    request follows the handshake, and the connect() of the first must not block: that is nothing that the second may see.
+    """Both calls return success, but only one of them a failure. The second call begins long before the answer comes.
+
+    If the client's Fast Open is off, the request follows the handshake, and the shim's own connect() is non-blocking: the second thread
+    must not notice.
     """
     with Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=1)) as lab:
         lab.convertd()
@@ -451,7 +451,7 @@ for port in (0, int(sys.argv[3])):
 
 
 def test_address_and_options_stay():
-    """Over Multipath TCP, and where that is lost: two replacements, and all that the application has set is there."""
+    """Over Multipath TCP, and where that is lost: the shim replaces the socket twice, and keeps all that the application has set."""
     for options in ({}, {"strip_mptcp": True}):
         with near(**options) as lab:
             lab.convertd()

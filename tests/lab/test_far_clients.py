@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""
-test_far_clients.py - a client with a long round trip, of which the converter knows nothing, and a slow server: one connection
+"""test_far_clients.py - a client with a long round trip, which the converter doesn't know, and a slow server: one connection
 
-A SYN that is withheld for all of --hold-time is answered after the second after which a far client's kernel has sent it again. Its
-connection is made anew then, and the server sees two. So such a client says for how long its SYN may be withheld.
+If convertd withholds a far client's SYN for all of --hold-time, the SYN+ACK arrives more than a second after the SYN, when the client's
+kernel has sent the SYN again. The client then connects anew, and the server sees two connections. So such a client states for how long its
+SYN may be withheld.
 """
 import os
 import re
@@ -27,12 +27,12 @@ LONG = 200  # ms on the client's link, each way: a round trip of 0.4 s
 
 
 def probe(lab, way):
-    """What a preloaded program saw of one connection to the echo server."""
+    """Returns the transcript of a preloaded program's connection to the echo server."""
     return lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7], env=remembering(lab)).stdout
 
 
 class Converter:
-    """A convertd that knows nothing of any client whenever it was started anew, and servers behind it."""
+    """A convertd, and servers behind it. After each start it knows nothing of any client."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -46,7 +46,7 @@ class Converter:
 
 
 def one_each(lab, first_converter, connect, ways, what):
-    """By each way the first connection to a converter that knows nothing of the client is one connection to the server."""
+    """In each way, the first connection to a converter that knows nothing of the client is one connection at the server."""
     for way in ways:
         first_converter.renew()
         before = len(lab.shim_log())
@@ -65,7 +65,7 @@ def one_each(lab, first_converter, connect, ways, what):
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections():
-    """The round trip is 400 ms, and the server answers after a second. The client knows its round trip by one connection before."""
+    """The round trip is 400 ms, and the server answers after a second. The client knows its round trip from an earlier connection."""
     with far(first_ms=LONG, core_ms=5) as lab:
         mine = Converter(lab)
         curl(lab)
@@ -78,7 +78,7 @@ def test_first_connections():
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections_of_supervised_programs():
-    """The same under the supervisor, and with servers whose answers would come when the request has been made again, after 0.9 s."""
+    """The same under the supervisor, also with servers whose answers come after it repeats a blind request, at 0.9 s."""
     with far(first_ms=LONG, core_ms=5) as lab:
         mine = Converter(lab)
         program = Supervised(lab)
@@ -88,7 +88,7 @@ def test_first_connections_of_supervised_programs():
             one_each(lab, mine, lambda way: program.echo(*way), ((), ("nonblocking",), ("poll",)), "after %d ms" % ms)
 
 
-# --- who says it, and who doesn't ----------------------------------------------------------------------------
+# --- which requests have a Hold Time TLV, and which don't -----------------------------------------------------
 
 
 @kernel.needs("fastopen")
@@ -102,12 +102,12 @@ def test_early_data():
             for _ in range(2):
                 equal(lab.client.run(program, env=remembering(lab)).stdout, usual, "what the program saw, in\n" + lab.shim_log())
         syns = [p.payload for p in wifi.packets() if p.payload.endswith(b"hello")]
-        equal([HOLD_TIME in payload for payload in syns], [False, True], "SYNs with early data that say it: %s" % syns)
+        equal([HOLD_TIME in payload for payload in syns], [False, True], "SYNs with early data and a Hold Time TLV: %s" % syns)
 
 
 @kernel.needs("fastopen")
 def test_near_clients_say_nothing():
-    """A round trip of 150 ms: what goes to the converter is what it was without that TLV. Nor does plain TCP need it, or who asks for its facts."""
+    """With a round trip of 150 ms no request has the TLV. Nor has one over plain TCP, or one with an Info TLV."""
     with far(first_ms=75, core_ms=5) as lab:
         served(lab)
         with lab.capture(lab.converter, "wifi", "tcp dst port 1234 and tcp[tcpflags] & tcp-syn != 0") as wifi:
@@ -122,16 +122,16 @@ def test_near_clients_say_nothing():
         equal([payload.hex() for payload in syns if HOLD_TIME in payload], [], "SYNs with a Hold Time TLV")
 
 
-OFFER = "01052263" "150200001e000000" "f002014302bc6c63"  # what is asked for, and 0x43: withheld, corrected, hold times
+OFFER = "01052263" "150200001e000000" "f002014302bc6c63"  # Supported TCP Extensions, and 0x43: withholds, corrects, hold times
 
 
 @long
 @waits
 @kernel.needs("fastopen")
 def test_converter_that_does_not_understand():
-    """It has offered it, and answers Unsupported Message, as an older version does: the request is made again without it."""
+    """It has offered the TLV, but answers Unsupported Message, as an older version does: the client asks again without the TLV."""
     with far(first_ms=LONG, core_ms=5) as lab:
-        lab.converter.sysctl("net.ipv4.tcp_timestamps", 0)  # as a SYN that is refused has none where it is withheld: nothing is confirmed
+        lab.converter.sysctl("net.ipv4.tcp_timestamps", 0)  # nothing is confirmed, as if convertd had refused a withheld SYN
         mine = lab.start_listening(lab.converter, ["python3", os.path.join(os.path.dirname(APPS), "scripted_converter.py"),
                                                    lab.converter.addr4, 1234, "hold-time", OFFER], 1234)
         lab.http()
@@ -141,10 +141,10 @@ def test_converter_that_does_not_understand():
                 connect()
             requests = re.findall(r"request ([0-9a-f]{48,}) early", mine.log_text()[before:])
             equal([HOLD_TIME.hex() in request for request in requests], [False, True, False, False],
-                  "requests that say it, %s: %s, in\n%s" % (name, requests, lab.shim_log()))
+                  "requests with a Hold Time TLV, %s: %s, in\n%s" % (name, requests, lab.shim_log()))
 
 
-# --- what convertd makes of it -------------------------------------------------------------------------------
+# --- how convertd treats the TLV -----------------------------------------------------------------------------
 
 
 def synacks(lab, packets, client):
@@ -160,8 +160,8 @@ def synacks(lab, packets, client):
 @waits
 @timeout(120)
 @kernel.needs("fastopen")
-def test_least():
-    """A SYN is withheld for the least of what its client says and --hold-time. The server answers after 300 ms."""
+def test_the_lesser_limit_counts():
+    """convertd withholds a SYN for the lesser of its client's limit and --hold-time. The server answers after 300 ms."""
     for hold_ms, says_ms, early, protocols in ((700, 100, True, (TCP, MPTCP)), (100, 700, True, (TCP,)), (700, 65535, False, (MPTCP,))):
         with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", str(hold_ms)):
             tlvs = [hold_time_tlv(says_ms), connect_tlv(lab.server.addr4, 80)]
@@ -176,12 +176,12 @@ def test_least():
                         equal(client.read(4), b"done", client.name)
                         sock.close()
                     equal(synacks(lab, packets, client), (early, not early),
-                          "%d ms, and %d said in %s: before the server's, and confirms (%s)" % (hold_ms, says_ms, request.hex(), client.name))
+                          "--hold-time %d, the client's limit %d, in %s: before the server's, and confirms (%s)" % (hold_ms, says_ms, request.hex(), client.name))
 
 
 @kernel.needs("fastopen")
-def test_elsewhere():
-    """Behind the handshake it says nothing that is of use, and the request is served; so it is where nothing is withheld."""
+def test_where_nothing_is_withheld():
+    """The TLV has no effect behind the handshake, nor if convertd withholds nothing: it serves the request."""
     with far() as lab, Server(lab, 80) as server:
         for arguments in ((), ("--hold-syn", "off")):
             with converter(lab, *arguments):
@@ -193,7 +193,7 @@ def test_elsewhere():
 
 @kernel.needs("fastopen")
 def test_faults():
-    """Another version, or somebody else's TLV, is one that the converter doesn't know; no SYN is withheld for one that isn't whole."""
+    """Another version or mark makes it an unknown TLV, a wrong length or a second one a malformed message; no server gets a SYN."""
     with far() as lab, lab.capture(lab.server, "core", "tcp dst port 80") as core, converter(lab):
         target = connect_tlv(lab.server.addr4, 80)
         for code, wrong in ((2, "f3020000 01c26c63"), (2, "f3020200 01c26c63"), (2, "f3020100 01c26c64"), (2, "f3010100"),
@@ -213,7 +213,7 @@ def test_faults():
 
 @kernel.needs("fastopen")
 def test_reload():
-    """A reload switches withholding off, which clients then learn, and another one on again: convertd refuses nobody."""
+    """A reload switches withholding off, which clients then learn, and the next one switches it on: convertd refuses none of them."""
     with far(first_ms=LONG, core_ms=5) as lab:
         path = os.path.join(lab.directory, "convertd.conf")
 

@@ -21,7 +21,7 @@ from convertlab.topology import CONVERTD_OPEN
 
 
 def fetch(host, address, size=100000, timeout=60):
-    """Downloads from the lab's HTTP server; returns the address that curl was connected to."""
+    """Downloads from the lab's HTTP server; returns the address to which curl connected."""
     url = "http://%s/bytes/%d" % ("[%s]" % address if ":" in address else address, size)
     words = ["curl", "-sS", "-m", timeout, "-o", "/dev/null", "-w", "%{size_download} %{remote_ip}", url]
     got, peer = host.run(words).stdout.split()
@@ -63,7 +63,7 @@ def test_both_networks():
 
 
 def test_errors_are_the_servers():
-    """Refused, unreachable, prohibited, too many hops: the same errno as by plain routing, in both families; no SYN+ACK comes before."""
+    """Refused, unreachable, prohibited, too many hops: the same errno as by plain routing, in both families, and no SYN+ACK."""
     with gateway_lab() as lab:
         phone = add_lan(lab)
         masquerade(lab)
@@ -89,7 +89,7 @@ def test_a_silent_server():
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
         with pair(phone, lab.server, lab.server.addr4, listener):
-            pass  # so the converter knows that its network works
+            pass  # so that the converter knows that its network works
         silent = lab.addresses.blackhole4
         with lab.capture(lab.client, "lan", "tcp") as lan, lab.capture(lab.converter, "core", "tcp port 80") as core:
             error, sock = connect(phone, silent, 80, timeout=4)
@@ -102,12 +102,12 @@ def test_a_silent_server():
 
 @waits
 def test_a_server_that_answers_late():
-    """The converter has given a silent server up when that begins to answer: the client's next SYN asks anew, and it is connected."""
+    """The server begins to answer after the converter has given it up: the client's next SYN asks anew, and the client is connected."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd(["--connect-timeout", "1"])
         with pair(phone, lab.server, lab.server.addr4, listener):
             pass  # so the converter knows that its network works
-        # The set has room for one port: the server drops each SYN of the converter's first connection and takes the next connection.
+        # The set has room for one port: the server drops each SYN of the converter's first connection, and accepts the next one.
         lab.server.run(["nft", "-f", "-"], input="""table inet deaf {
  set first { type inet_service; size 1; flags dynamic; }
  chain input { type filter hook input priority 0; tcp dport %d tcp flags & (syn | ack) == syn add @first { tcp sport } drop; }
@@ -129,12 +129,12 @@ def test_a_server_that_answers_late():
             wait_until(is_served, 15, "a byte from the server\n" + process.log_text())
             for sock, peer in accepted:
                 sockets.enter_context(sock)
-                equal(peer[0], lab.converter.core4, "who has connected to the server")
+                equal(peer[0], lab.converter.core4, "the server's client")
         check("nobody has said anything" in process.log_text(), "the gateway never gave the silent server up")
 
 
 def test_notes_for_convertize_status():
-    """"convertize status" shows whose connections the gateway has: the LAN client or this host's program, the server, the converter."""
+    """"convertize status" shows each connection of the gateway: its LAN client or program of this host, its server and converter."""
     connects = """import socket, sys
 sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 print("connected", flush=True)
@@ -161,7 +161,7 @@ sys.stdin.readline()"""
 
 
 def test_the_doctor_notes_a_gateway():
-    """"convertize check" says that a gateway runs, since its own direct connections are converted, too."""
+    """"convertize check" says that a gateway runs, since the gateway converts its direct connections as well."""
     with gateway_lab() as lab:
         lab.convertd()
 
@@ -174,7 +174,7 @@ def test_the_doctor_notes_a_gateway():
 
 
 def test_data_in_the_syn():
-    """A client's data in its SYN (Fast Open) arrives once, converted as well as routed."""
+    """A client's data in its SYN (Fast Open) arrives once, over a converted connection and over a routed one."""
     for private in (True, False):
         with gateway_lab() as lab, gateway(lab, private=private) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
             lab.convertd()
@@ -241,7 +241,7 @@ def check_raises(kind):
 
 @waits
 def test_routed_without_a_converter():
-    """No converter answers: a client's connection is routed, the next ones at once; once it runs, they are converted again."""
+    """No converter answers: convertgw routes a client's first connection, and the next one."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener, \
             lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
         for _ in range(2):
@@ -254,7 +254,7 @@ def test_routed_without_a_converter():
 
 
 def test_a_converter_that_refuses():
-    """A server that the converter refuses is reached by routing."""
+    """convertgw routes a connection to a server that the converter refuses."""
     with gateway_lab() as lab, gateway(lab) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd(["--deny-destination", "10.8.0.1"])
         with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
@@ -262,7 +262,7 @@ def test_a_converter_that_refuses():
 
 
 def test_two_converters_that_fail_at_once():
-    """The first converter refuses, and the second has no route: what the server says first arrives through the third one."""
+    """The first converter refuses, and there is no route to the second: the server's greeting arrives through the third."""
     with gateway_lab() as lab:
         lab.convertd()
         lab.client.ip("route add unreachable 10.9.0.77/32")
@@ -278,7 +278,7 @@ def test_two_converters_that_fail_at_once():
 
 
 def test_private_destinations_are_routed():
-    """Without a rule, private networks are routed and the kernel forwards them: no SYN comes to the gateway."""
+    """Without a rule, the kernel forwards packets to private networks: no SYN comes to the gateway."""
     with gateway_lab() as lab, gateway(lab, private=False) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
         with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
@@ -287,7 +287,7 @@ def test_private_destinations_are_routed():
 
 
 def test_a_client_with_multipath_tcp():
-    """A LAN client that speaks Multipath TCP itself is routed, and keeps it."""
+    """convertgw routes a LAN client that speaks Multipath TCP itself, and leaves it its options."""
     with gateway_lab() as lab, gateway(lab) as (phone, _):
         lab.convertd()
         with lab.capture(lab.converter, "core", "tcp port %d" % PORT) as core, listening(lab.server, lab.server.addr4) as listener:
@@ -301,7 +301,7 @@ def test_a_client_with_multipath_tcp():
 
 
 def test_a_smaller_mtu_before_the_client():
-    """A router between the client and the gateway says by ICMP that packets are too large for its link: the gateway sends smaller ones."""
+    """A router between the client and the gateway reports by ICMP that packets are too large: the gateway sends smaller ones."""
     with gateway_lab() as lab, gateway(lab) as (router, _), listening(lab.server, lab.server.addr4) as listener, \
             listening(lab.server, lab.server.addr6) as listener6:
         lab.convertd()
@@ -322,7 +322,7 @@ def test_a_smaller_mtu_before_the_client():
 
 
 def test_killed():
-    """kill -9 under a transfer: it is reset, the next connection is routed at once, no table is left; the next start converts again."""
+    """kill -9 resets open connections; the next one is routed at once, and no table is left. The next start converts again."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
         with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
@@ -333,7 +333,7 @@ def test_killed():
             process.wait()
             for end in (client, server):
                 with check_raises(ConnectionResetError):
-                    equal(end.recv(1), "a reset", "what an end gets")
+                    equal(end.recv(1), "a reset", "what one end receives")
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
         with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.client.wifi4, "the server's client: the router")
@@ -355,7 +355,7 @@ def test_rights():
 
 
 def test_drain():
-    """SIGTERM: open connections go on, new ones are routed, and the gateway ends with the last one."""
+    """After SIGTERM open connections go on, new ones are routed, and the gateway ends with the last open one."""
     with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
             listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
@@ -371,7 +371,7 @@ def test_drain():
 
 
 def test_drain_before_the_third_ack():
-    """SIGTERM while a client's third ACK is on its way: its connection goes on as well."""
+    """After SIGTERM a connection whose third ACK is still on its way goes on as well."""
     with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
             listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
@@ -388,7 +388,7 @@ def test_drain_before_the_third_ack():
 
 
 def test_this_host():
-    """--host: a program of the gateway's own host is converted, once; the gateway's own packets aren't diverted; what listens here is reached."""
+    """--host: convertgw converts this host's programs, once, and doesn't divert its own packets; this host's servers stay reachable."""
     with gateway_lab() as lab:
         lab.convertd()
         process = start_gateway(lab, args=("--host",))
@@ -408,11 +408,11 @@ def test_this_host():
             sock.close()
         lab.http()
         lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4], env=lab.converted())
-        equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway has withheld\n" + process.log_text())
+        equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway withheld\n" + process.log_text())
 
 
 def test_a_converter_of_this_host():
-    """With --host and a converter on the same host, a connection isn't converted again and again: one SYN to the server."""
+    """With --host and a converter on the same host, no connection is converted in a loop: one SYN to the server."""
     with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--host"), converter="10.1.0.2") as (phone, _), \
             listening(lab.server, lab.server.addr4) as listener:
         lab.start_listening(lab.client, [lab.build.program("convertd"), *CONVERTD_OPEN], 1234, name="convertd")
@@ -425,7 +425,7 @@ def test_a_converter_of_this_host():
 
 
 def test_a_crowd_and_a_flood():
-    """200 clients at once are converted, while one of them floods the gateway with SYNs to a server that doesn't answer."""
+    """convertgw converts 200 clients at once, while another one floods it with SYNs to a server that doesn't answer."""
     with gateway_lab() as lab, gateway(lab) as (phone, process):
         lab.convertd()
         clients = ["10.20.0.%d" % number for number in range(10, 210)]
@@ -433,7 +433,7 @@ def test_a_crowd_and_a_flood():
         flood = []
         with listening(lab.server, lab.server.addr4) as listener, contextlib.ExitStack() as stack:
             with pair(phone, lab.server, lab.server.addr4, listener):
-                pass  # so the converter knows that its network works
+                pass  # so that the converter knows that its network works
             for _ in range(3000):
                 flood.append(stack.enter_context(phone.socket()))
                 flood[-1].setblocking(False)
@@ -464,7 +464,7 @@ def test_a_crowd_and_a_flood():
 
 
 def test_as_the_unit_starts_it():
-    """An ordinary user with CAP_NET_ADMIN and CAP_NET_RAW alone, and a configuration: the example with all that it has as comments."""
+    """An ordinary user with only CAP_NET_ADMIN and CAP_NET_RAW runs convertgw, and checks the example with all settings uncommented."""
     user = pwd.getpwnam("nobody")
     with gateway_lab() as lab:
         lab.convertd()
@@ -475,7 +475,7 @@ def test_as_the_unit_starts_it():
         place = os.path.join(lab.directory, "gw")
         os.mkdir(place)
         os.chmod(lab.directory, 0o711)
-        shutil.copy(lab.build.program("convertgw"), place)  # where the build is, other users may have no way in
+        shutil.copy(lab.build.program("convertgw"), place)  # other users may be unable to enter the build directory
         for name, content in (("cookie", "abc\n"), ("example.conf", text.replace("/etc/convertgw", place)),
                               ("convertgw.conf", "lan lan\nhost\nconverter %s\nconvert destination 10.8.0.0/24\ncache %s/cache\n" % (
                                   lab.converter.addr4, place))):
@@ -495,7 +495,7 @@ def test_as_the_unit_starts_it():
 
 
 def test_status():
-    """Metrics, the page, text and JSON tell what was converted, on which network, and what was routed and why; a reload opens addresses."""
+    """Metrics, the page, text and JSON show converted connections by network, and routed ones with the reason; a reload opens addresses."""
     with gateway_lab() as lab:
         config = os.path.join(lab.directory, "convertgw.conf")
         path = os.path.join(lab.directory, "metrics.sock")

@@ -17,11 +17,11 @@ def nft(host, rules):
 
 
 def ways(lab, phone):
-    """Which way connections take by IPv4 and IPv6."""
+    """The ways that connections take over IPv4 and IPv6."""
     return [way(lab, phone), way(lab, phone, lab.server.addr6)]
 
 
-# As ufw and firewalld have it, firewalld's check of IPv6 source addresses included.
+# Like the rules of ufw and firewalld, firewalld's check of IPv6 source addresses included.
 DROPPING = """table inet firewall {
  chain sources {
   type filter hook prerouting priority filter + 10; policy accept;
@@ -54,7 +54,7 @@ DROPPING = """table inet firewall {
 
 
 def test_firewalls():
-    """A firewall that drops new connections to the host: clients are converted at once, but not what it forbids."""
+    """A firewall drops new connections to the host: convertgw converts clients, but no connection that the firewall forbids."""
     with scene("--host", ports=(PORT, 81)) as (lab, phone, process):
         nft(lab.client, DROPPING)
         equal(ways(lab, phone), [CONVERTED] * 2, "clients")
@@ -69,7 +69,7 @@ def test_firewalls():
 @long
 @waits
 def test_a_firewall_without_states():
-    """A firewall that drops all packets of clients to this host, established connections included: the log says so."""
+    """A firewall drops all packets of clients to this host, those of established connections included: the log says so."""
     with scene() as (lab, phone, process):
         nft(lab.client, "table inet stateless {\n chain input { type filter hook input priority 0; iifname \"lan\" drop; }\n}\n")
         with contextlib.ExitStack() as stack:
@@ -79,7 +79,7 @@ def test_a_firewall_without_states():
 
 
 def test_nat_of_others():
-    """Masquerading that names no interface, as Docker's, changes no converted connection; what NAT sends elsewhere isn't converted."""
+    """Masquerading without an interface, as Docker's, changes no converted connection; connections that NAT redirects aren't converted."""
     with scene("--host", ports=(PORT, 99)) as (lab, phone, _):
         tellers(lab, 98, host=lab.client)
         nft(lab.client, """table inet docker {
@@ -105,7 +105,7 @@ def test_nat_of_others():
 
 
 def add_container(lab, name, number):
-    """A host on the client's bridge docker9, whose packets netfilter sees (br_netfilter)."""
+    """Adds a host on the client's bridge docker9, whose packets netfilter sees (br_netfilter)."""
     host = lab.add_host(name)
     Cable(Veth(), "port%d" % number, lab.client, host)
     lab.client.ip("link set port%d master docker9" % number)
@@ -115,7 +115,7 @@ def add_container(lab, name, number):
 
 
 def test_a_bridge_of_containers():
-    """A bridge whose packets netfilter sees, as Docker's: converted by both families; between containers nothing changes."""
+    """A bridge whose packets netfilter sees, as Docker's: converted in both families; between containers nothing changes."""
     with gateway_lab() as lab:
         lab.convertd()
         tellers(lab, PORT)
@@ -143,7 +143,7 @@ def test_a_bridge_of_containers():
 
 
 def test_marks_in_lookups():
-    """Converted where source addresses are validated with the packet's mark (WireGuard's src_valid_mark), and connections inherit it."""
+    """Converted if the kernel validates source addresses with the packet's mark (WireGuard's src_valid_mark), or connections inherit it."""
     with scene("--host") as (lab, phone, _):
         for name in ("ipv4.conf.all.src_valid_mark", "ipv4.conf.all.rp_filter", "ipv4.tcp_fwmark_accept", "ipv4.fwmark_reflect",
                      "ipv6.fwmark_reflect"):
@@ -153,7 +153,7 @@ def test_marks_in_lookups():
 
 
 def test_syn_cookies():
-    """SYN cookies leave no socket for the third ACK: converted all the same, and no packet goes to the server by routing."""
+    """SYN cookies leave no socket for the third ACK: converted all the same, and the host routes no packet to the server."""
     with scene("--host") as (lab, phone, _), lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
         lab.client.sysctl("net.ipv4.tcp_syncookies", 2)
         equal(ways(lab, phone), [CONVERTED] * 2, "clients")
@@ -161,7 +161,7 @@ def test_syn_cookies():
         equal([str(p) for p in wifi.packets()], [], "packets to the server")
 
 
-# What rules of other programs do with marks, in prerouting, output and postrouting.
+# Other programs' rules for marks, in prerouting, output and postrouting.
 MARKING = {
     "saved": ("", "", "ct mark set meta mark"),
     "saved and restored": ("meta mark set ct mark", "meta mark set ct mark", "ct mark set meta mark"),
@@ -172,7 +172,7 @@ MARKING = {
 
 
 def test_marks_of_others():
-    """Whichever marks other programs set, save and restore: all is converted. Of untracked connections, clients' are."""
+    """Whichever marks other programs set, save and restore: all is converted. Of untracked connections, only clients' are."""
     with scene("--host") as (lab, phone, _):
         for words in ((), ("-6",)):
             lab.client.run(["ip", *words, "rule", "add", "fwmark", "0x2/0x2", "lookup", "102", "pref", "2000"])
@@ -196,7 +196,7 @@ def test_marks_of_others():
 
 
 def test_another_proxy():
-    """Another program's transparent listener, as Squid's, gets no packet of a routed connection to its port."""
+    """Another program's transparent listener, such as Squid's, gets no packet of a routed connection to its port."""
     with scene(ports=(3129,), private=False) as (lab, phone, _):
         with lab.client.socket() as proxy:
             proxy.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT
@@ -206,7 +206,7 @@ def test_another_proxy():
 
 
 def test_a_proxy_with_its_clients_addresses():
-    """--host: a proxy on this host that connects with its client's address, as haproxy with usesrc, gets its answers: routed."""
+    """--host: a proxy on this host that connects from its client's address, as haproxy does with usesrc, is routed, and gets answers."""
     with scene("--host") as (lab, phone, _):
         lab.converter.ip("route add 10.20.0.0/24 via 10.1.0.2")
         nft(lab.client, """table inet proxy {
@@ -234,7 +234,7 @@ def test_another_gateway():
 
 
 def test_policy_rules_that_others_remove():
-    """Policy rules that another program removes, as systemd-networkd does, come back; meanwhile no released SYN leaves this host."""
+    """convertgw restores policy rules that another program removes, as systemd-networkd does; meanwhile no released SYN leaves the host."""
     def remove():
         for words in ((), ("-6",)):
             for priority in range(87, 91):
@@ -247,7 +247,7 @@ def test_policy_rules_that_others_remove():
         with lab.capture(lab.client, "wifi", "dst host " + lab.server.addr4) as wifi, lab.client.socket() as sock, \
                 lab.client.socket(kind=socket.SOCK_DGRAM) as other:
             sock.setblocking(False)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 0x0c000000)  # as a released SYN has it
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 0x0c000000)  # the mark of a released SYN
             sock.connect_ex((lab.server.addr4, PORT))
             other.sendto(b"x", (lab.server.addr4, PORT))
             wait_until(wifi.packets, 10, "a packet without the mark")
@@ -258,7 +258,7 @@ def test_policy_rules_that_others_remove():
 
 
 def test_policy_rules_that_others_add():
-    """A policy rule for the LAN that comes later, and first, takes no packet of a converted connection: the gateway's move before it."""
+    """A new policy rule for the LAN in front of the gateway's takes no packet of a converted connection: the gateway moves its rules."""
     with scene() as (lab, phone, _), listening(lab.server, lab.server.addr4, 90) as listener:
         lab.client.ip("route add unreachable default table 77")
         with phone.socket() as client:
@@ -276,7 +276,7 @@ def test_policy_rules_that_others_add():
 
 
 def test_without_a_right():
-    """Without one of the rights that it needs, it names the right, changes nothing, and ends."""
+    """Without a right that it needs, convertgw names the right, changes nothing, and ends."""
     with gateway_lab() as lab:
         add_lan(lab)
         for right in ("net_admin", "net_raw"):
@@ -289,7 +289,7 @@ def test_without_a_right():
 
 
 def test_a_port_that_is_taken():
-    """It names the port that another program has; and on its own metrics no option of its listeners is set."""
+    """convertgw names a port that another program has; and its metrics listener isn't transparent, unlike the listener for clients."""
     with scene("--metrics", "127.0.0.1:9100") as (lab, _, process):
         listeners = lab.client.run(["ss", "-tlnHO", "--inet-sockopt"], check=False).stdout
         equal(["transparent" in line for line in listeners.splitlines() if ":9100" in line], [False], listeners)
@@ -304,7 +304,7 @@ def test_a_port_that_is_taken():
 
 
 def test_left_by_a_killed_one():
-    """What a killed gateway with other interfaces, table and marks has left goes with the next start; all goes with its end."""
+    """The next start removes the rules and tables of a killed gateway with other interfaces, table and marks; its end removes its own."""
     with scene("--lan", "lan2", "--table", "77", "--mark", "0x3", "--require", "destination :81") as (lab, phone, process):
         process.kill()
         process.wait()
@@ -327,7 +327,7 @@ def test_left_by_a_killed_one():
 @long
 @waits
 def test_a_lost_answer():
-    """The SYN+ACK to a client gets lost, so that its SYN comes again: it belongs to its connection, and isn't sent to the server."""
+    """The SYN+ACK to a client gets lost, and its SYN comes again: it belongs to its connection, and doesn't go to the server."""
     with scene() as (lab, phone, _), listening(lab.server, lab.server.addr4, 90) as listener:
         nft(phone, "table inet lossy {\n chain input { type filter hook input priority 0; tcp flags & (syn|ack) == syn|ack drop; }\n}\n")
         with lab.capture(lab.converter, "core", "tcp port 90") as core, lab.capture(lab.client, "lan", "tcp") as lan, \
@@ -383,7 +383,7 @@ def give_up(lab, phone, count):
 @long
 @waits
 def test_clients_that_give_up():
-    """Only many in a row are a sign of this host's firewall: none of them completes its connection."""
+    """Only many in a row that don't complete their connections are a sign of this host's firewall."""
     with scene() as (lab, phone, process), listening(lab.server, lab.server.addr4, 90):
         nft(phone, "table inet lost {\n chain input { type filter hook input priority 0; tcp sport 90 drop; }\n}\n")
         give_up(lab, phone, 5)
@@ -398,7 +398,7 @@ def test_clients_that_give_up():
 @long
 @waits
 def test_ports_used_again():
-    """A client connects again from the same port, for which the gateway has a socket in TIME_WAIT: converted at once, or routed."""
+    """A client connects again from a port for which the gateway has a socket in TIME_WAIT: converted at once, or routed."""
     with scene() as (lab, phone, _), lab.capture(lab.client, "lan", "tcp") as lan:
         def again(port, protocol=0):
             with phone.socket(protocol=protocol) as client:
@@ -419,7 +419,7 @@ def test_ports_used_again():
 
 
 def test_other_lans():
-    """From one LAN to another: routed, although its address is public."""
+    """From one LAN to another: routed, although the other host's address is public."""
     with scene("--lan", "lan2", private=False) as (lab, phone, process):
         other = add_lan(lab, "lan2", 21, "other")
         other.ip("addr add 11.22.33.44/32 dev lo")
@@ -430,7 +430,7 @@ def test_other_lans():
 
 
 def test_a_routed_connection_stays_routed():
-    """A connection that was routed, as no converter ran, goes on when there is one, and when the gateway is killed."""
+    """A connection that was routed since no converter ran goes on after one starts, and after the gateway is killed."""
     with gateway_lab() as lab:
         phone = add_lan(lab)
         masquerade(lab)
@@ -448,7 +448,7 @@ def test_a_routed_connection_stays_routed():
 
 
 def test_programs_of_this_host():
-    """--host: refused and unreachable as the server says; a program's packets don't loop; its marks and its choice of a device hold."""
+    """--host: programs get the server's refusals and errors; their packets don't loop; their marks and their choice of a device hold."""
     with gateway_lab() as lab:
         bad = lab.addresses
         cases = [(lab.server.addr4, bad.refused_port), (lab.server.addr6, bad.refused_port), (bad.unreachable4, 80), (bad.unreachable6, 80),

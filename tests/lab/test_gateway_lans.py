@@ -16,7 +16,7 @@ PUBLIC4, PUBLIC6 = "11.22.33.44", "2600:22:33::44"
 
 @contextlib.contextmanager
 def lans(**options):
-    """A lab with a converter and tellers, for LANs of the test's own, and for public servers."""
+    """A lab with a converter and tellers. The tests add LANs and public servers."""
     with gateway_lab(**options) as lab:
         lab.convertd()
         tellers(lab, PORT)
@@ -25,7 +25,7 @@ def lans(**options):
 
 
 def test_patterns():
-    """--lan cali*: each interface whose name begins so, from its beginning on; between them connections are routed, by public addresses, too."""
+    """--lan cali*: every interface with such a name, as soon as it exists; connections between two of these LANs are routed."""
     with lans() as lab:
         first, second = add_lan(lab, "cali1", 20, "first"), add_lan(lab, "cali2", 21, "second")
         other = add_lan(lab, "cal", 22, "other")
@@ -54,7 +54,7 @@ def test_patterns():
 
 
 def test_marks_in_lookups_of_patterns():
-    """--lan with a pattern: converted where source addresses are validated with the packet's mark, as WireGuard's tools have it."""
+    """--lan with a pattern: converted if the kernel validates source addresses with the packet's mark, as WireGuard's tools set it."""
     with lans() as lab:
         pod = add_lan(lab, "cali1")
         start_gateway(lab, args=("--lan", "cali*"))
@@ -64,7 +64,7 @@ def test_marks_in_lookups_of_patterns():
 
 
 def test_a_tunnel():
-    """A LAN whose device has no link-layer header, as WireGuard's and other tunnels' (here a TUN), with a smaller MTU: converted, refused."""
+    """A LAN whose device has no link-layer header, as those of tunnels (here a TUN), and a smaller MTU: converted, refused."""
     with lans() as lab:
         phone = lab.add_host("phone")
         link = RunningLink(lab.build.program("linkem"), Link(delay_ms=5, mtu=1420), "wg0", lab.client, phone, lab.directory)
@@ -78,7 +78,7 @@ def test_a_tunnel():
 
 
 def exchange(lab, phone, address, size=300000):
-    """Moves bytes over a converted connection in both directions."""
+    """Moves bytes over a connection in both directions."""
     with listening(lab.server, address, 90) as listener:
         error, client = connect(phone, address, 90)
         equal(error, 0, "errno of connect()")
@@ -97,7 +97,7 @@ def exchange(lab, phone, address, size=300000):
 
 
 def test_small_networks():
-    """Uplinks with the MTU of PPPoE and IPv6's least one: bytes pass in both directions, by both families, converted and routed."""
+    """Uplinks with the MTU of PPPoE and the least one of IPv6: bytes pass in both directions, in both families."""
     with lans(wifi=Link(delay_ms=10, mtu=1280), lte=Link(delay_ms=15, mtu=1492)) as lab:
         phone = add_lan(lab)
         start_gateway(lab, args=("--lan", "lan", "--route", "destination :90 dscp 8"))
@@ -112,7 +112,7 @@ def test_macvlan():
         phone, tablet = lab.add_host("phone"), add_lan(lab, "eth0.10", 21, "tablet")
         Cable(Veth(), "trunk", lab.client, phone)
         lab.client.ip("link add link trunk name mac0 type macvlan mode bridge", "link set mac0 up")
-        lab.client.sysctl("net.ipv4.conf.trunk.arp_ignore", 1)  # or it would answer for the macvlan
+        lab.client.sysctl("net.ipv4.conf.trunk.arp_ignore", 1)  # otherwise it would answer for the macvlan
         phone.ip("link set trunk down", "link set trunk name mac0", "link set mac0 up")
         give_addresses(lab, phone, "mac0")
         start_gateway(lab, args=("--lan", "mac0", "--lan", "eth0.10"))
@@ -121,7 +121,7 @@ def test_macvlan():
 
 
 def unreachable_from_the_converter(lab, *prefixes):
-    """The converter has a route to these networks, and another router refuses them."""
+    """Gives the converter routes to these networks, which the next router refuses."""
     routes_of_the_converter(lab, *prefixes)
     lab.server.ip(*("route add unreachable " + prefix for prefix in prefixes))
 
@@ -132,7 +132,7 @@ def routes_of_the_converter(lab, *prefixes):
 
 
 def test_only_ipv6():
-    """A LAN with IPv6 alone and a delegated public prefix: converted, also to a converter by IPv4; what NAT64 translates is routed."""
+    """A LAN with IPv6 alone and a delegated public prefix: converted, also by an IPv4 converter; connections through NAT64 are routed."""
     with lans() as lab:
         phone = add_lan(lab)
         lab.client.ip("addr del 10.20.0.1/24 dev lan", "addr add 2600:20::1/64 dev lan nodad")
@@ -149,7 +149,7 @@ def test_only_ipv6():
 
 
 def shared_lan(lab):
-    """Makes the client a router of a LAN with several hosts; returns two. The second has addresses of another prefix and behind a router."""
+    """Makes the client a router of a LAN; returns two hosts. The second one has more addresses, and is a router to further networks."""
     lab.client.ip("link add lan type bridge", "link set lan up")
     hosts = [shared_host(lab, number, name) for number, name in ((2, "phone"), (3, "neighbour"))]
     lab.client.ip("addr add 10.20.0.1/24 dev lan", "addr add fd20::1/64 dev lan nodad", "addr add fe80::1/64 dev lan nodad",
@@ -191,7 +191,7 @@ def test_neighbours():
 
 
 def test_one_arm():
-    """The way to the Internet is a router in the LAN: converted; no redirect to that router leads a converted connection past the gateway."""
+    """The uplink is a router in the LAN: converted, and no redirect to that router leads a converted connection past the gateway."""
     with lans() as lab:
         phone, _ = shared_lan(lab)
         uplink = shared_host(lab, 4, "uplink")
@@ -216,7 +216,7 @@ def test_one_arm():
 
 
 def test_a_vpn():
-    """A tunnel with a network of its own, and with all of a client's packets by a policy rule: routed into it, unless a rule matches."""
+    """A tunnel to a network, and one for all packets of a client by a policy rule: routed into it, unless a rule matches."""
     with lans() as lab, lab_tunnel(lab, "wg1", "office") as office:
         phone, tablet, laptop = add_lan(lab), add_lan(lab, "lan2", 21, "tablet"), add_lan(lab, "lan3", 22, "laptop")
         lab.client.ip("addr add 10.66.0.1/24 dev wg1", "addr add fd66::1/64 dev wg1 nodad", "route add 11.22.0.0/16 dev wg1",
@@ -249,7 +249,7 @@ def lab_tunnel(lab, device, name):
 
 
 def test_two_lans():
-    """Rules and LANs that overlap: a name and a pattern of it, both families, one network on two interfaces."""
+    """Rules and LANs that overlap: a name and a pattern that matches it, both families, one network on two interfaces."""
     with lans() as lab:
         phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
         start_gateway(lab, args=("--lan", "lan", "--lan", "la*", "--lan", "lan2", "--route", "client 10.20.0.0/15 destination :82",
@@ -259,14 +259,14 @@ def test_two_lans():
 
 
 def forget_connections(host):
-    """As "conntrack -F"."""
+    """Does as "conntrack -F"."""
     with host.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as netlink:  # NETLINK_NETFILTER
         netlink.send(struct.pack("=LHHLLBBH", 20, 1 << 8 | 2, 5, 1, 0, 0, 0, 0))  # IPCTNL_MSG_CT_DELETE; a request with an answer
         equal(struct.unpack_from("=i", netlink.recv(1000), 16)[0], 0, "errno of the flush")
 
 
 def test_forgotten_by_conntrack():
-    """conntrack -F while connections are under way: bytes go on in both directions, and no packet leaves past the converter."""
+    """conntrack -F while connections are open: bytes still pass in both directions, and no packet bypasses the converter."""
     with lans() as lab, contextlib.ExitStack() as stack:
         phone = add_lan(lab)
         start_gateway(lab)
@@ -289,7 +289,7 @@ def test_forgotten_by_conntrack():
 
 
 def test_a_device_that_comes_back():
-    """The LAN's interface goes away under a connection and comes back: the connection goes on, and new ones are converted."""
+    """The LAN's interface disappears during a connection and comes back: the connection goes on, and new ones are converted."""
     with lans() as lab, listening(lab.server, lab.server.addr4, 90) as listener:
         start_gateway(lab)
         phone = add_lan(lab)
@@ -309,7 +309,7 @@ def test_a_device_that_comes_back():
 
 
 def test_ipv6_off_and_on():
-    """IPv6 is switched off on the whole host and on again, which removes the route to the gateway: it comes back."""
+    """IPv6 is switched off and on again, which removes the route to the gateway: the gateway restores it."""
     with scene() as (lab, phone, _):
         equal(ways(lab, phone), [CONVERTED] * 2, "before")
         lab.client.sysctl("net.ipv6.conf.lo.disable_ipv6", 1)

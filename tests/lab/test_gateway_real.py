@@ -17,7 +17,7 @@ FORBIDDEN = 81  # the port that each firewall forbids to the LAN
 
 
 def real(*programs):
-    """What is installed may manage this machine's network, so that nobody is asked to."""
+    """Ends the test if a program is missing. We ask nobody to install it, since it may manage this machine's network."""
     for program in programs:
         if not shutil.which(program):
             raise Unsuitable("%s isn't here" % program)
@@ -69,7 +69,7 @@ class Firewalld:
 
 
 def routes(lab, phone):
-    """The ways of the LAN's and the host's connections, and of a forbidden one."""
+    """The ways of the LAN's connections, the host's, and a forbidden one."""
     return [way(lab, phone), way(lab, phone, lab.server.addr6), way(lab, lab.client), way(lab, phone, port=FORBIDDEN)]
 
 
@@ -99,7 +99,7 @@ class Connections:
             self._pairs.append((client, self._listener.accept()[0]))
 
     def look(self):
-        """Checks that a byte passes in each, both ways."""
+        """Checks that a byte passes over each, in both directions."""
         for client, server in self._pairs:
             client.sendall(b"x")
             server.settimeout(10)
@@ -111,7 +111,7 @@ FORBIDS, ALLOWS = [CONVERTED] * 3 + [REFUSED + ": ECONNREFUSED"], [CONVERTED] * 
 
 @long
 def test_firewalld():
-    """firewalld starts before and after the gateway, reloads, stops, and is killed: what it forbids isn't converted, all else is."""
+    """firewalld starts before and after the gateway, reloads and stops: only connections that it forbids aren't converted."""
     with scene("firewalld", "dbus-daemon") as (lab, phone), listening(lab.server, lab.server.addr4, 90) as listener:
         firewalld, open_ones = Firewalld(lab), Connections(lab, (phone, lab.client), listener)
         firewalld.start()
@@ -155,7 +155,7 @@ print(len(threads), failed)
 
 @contextlib.contextmanager
 def load(lab, *hosts):
-    """Connections a hundred times a second meanwhile, of which none may fail."""
+    """Makes a hundred connections a second meanwhile, none of which may fail."""
     processes = [host.popen(["python3", "-c", LOAD, PORT, lab.server.addr4, lab.server.addr6], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             text=True) for host in hosts]
     for process in processes:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
+"""test_gateway_rules.py - convertgw: the operator's rules, limits, findings of --check-config, and what must not change"""
 import collections
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
 
 
 def way(lab, phone, address=None, port=PORT, tos=0, mark=0):
-    """Tells which way a connection takes to the listener of all_ports()."""
+    """Tells which way a connection to a server of tellers() takes."""
     address = address or lab.server.addr4
     sock = phone.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     with sock:
@@ -83,7 +83,7 @@ def test_rules():
 
 
 def test_dns_is_routed():
-    """Without a rule for them, the ports of DNS are routed, and so are private networks."""
+    """Without a rule for them, connections to the ports of DNS and to private networks are routed."""
     with scene(ports=(PORT, 53, 853), private=False) as (lab, phone, process):
         # the lab's servers get public addresses
         lab.server.ip("addr add 11.22.33.44/32 dev lo", "addr add 198.18.0.1/32 dev lo")
@@ -94,7 +94,7 @@ def test_dns_is_routed():
 
 
 def test_require():
-    """--require: refused where the converter can't be asked, and also after kill -9 and a failed start; never past the converter. An orderly stop ends that."""
+    """--require: refused without a converter, and also after kill -9 and a failed start; none bypasses it. An orderly stop ends that."""
     with scene("--require", "destination :81", ports=(PORT, 81)) as (lab, phone, process):
         equal(way(lab, phone, port=81), CONVERTED, "with a converter")
         lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority 0; }; "
@@ -118,7 +118,7 @@ def test_require():
 
 
 def test_require_all():
-    """--require all: what arrives from outside, for this host or a LAN client, is answered; what leaves is converted or refused."""
+    """--require all: connections from outside to this host or a LAN client work; outgoing ones are converted or refused."""
     with scene("--host", "--require", "all", private=False) as (lab, phone, _):
         lab.converter.ip("route add 10.20.0.0/24 via 10.1.0.2")
         tellers(lab, 99, host=lab.client)
@@ -132,7 +132,7 @@ def test_require_all():
 
 
 def test_refuse_quic():
-    """--refuse-quic answers UDP to port 443 by ICMP; other UDP, and all without the option, is untouched."""
+    """--refuse-quic answers UDP to port 443 by ICMP, and leaves other UDP alone."""
     with scene("--refuse-quic") as (lab, phone, process):
         with phone.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, lab.server.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
             server.bind((lab.server.addr4, 444))
@@ -165,7 +165,7 @@ def test_port_forwards():
 
 
 def test_flushed():
-    """Another program flushes the whole ruleset: the gateway's tables are its own, and stay."""
+    """Another program flushes the whole ruleset: the gateway owns its tables, and they stay."""
     with scene() as (lab, phone, process):
         lab.client.run(["nft", "flush ruleset"])
         masquerade(lab)
@@ -196,7 +196,7 @@ def limited(*args):
 
 
 def test_limits():
-    """A client at its limit has more connections routed; the others' are converted."""
+    """Further connections of a client at its limit are routed; those of other clients are converted."""
     with limited("--max-connections-per-client", "2") as (lab, phone, tablet, connected):
         for number in (1, 2):
             equal(connected(phone)[2], lab.converter.core4, "who connects to the server, connection %d" % number)
@@ -306,7 +306,7 @@ def test_few_descriptors():
 
 
 def test_converters():
-    """A converter by name, with a cookie from a file; a reload replaces it by another one, and connections go on."""
+    """A converter by name, with a cookie from a file; a reload replaces it, and connections are converted again."""
     with gateway_lab() as lab:
         cookies, mine = (lab.directory + "/" + name for name in ("cookies", "cookie"))
         for path, text in ((cookies, "secret\n"), (mine, "secret\n")):
@@ -328,7 +328,7 @@ def test_converters():
 
 
 def test_what_is_wrong_with_the_host():
-    """--check-config, and the log at the start, name what on this host keeps a gateway from working. Each remedy cures, as it is printed."""
+    """--check-config names each setting of this host that keeps a gateway from working. Each printed remedy cures it as it stands."""
     with gateway_lab() as lab:
         add_lan(lab)
         masquerade(lab)
@@ -368,7 +368,7 @@ def test_what_is_wrong_with_the_host():
 
 
 def test_what_is_wrong_at_the_start():
-    """The log at the start names a router without masquerading, in spite of the gateway's own rules; nobody is told that they can't be read."""
+    """The log at the start names a missing masquerading rule, in spite of convertgw's own rules. Other users learn that they can't read them."""
     with gateway_lab() as lab:
         add_lan(lab)
         words = ["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",
@@ -384,7 +384,7 @@ def checked(lab, *words, env=None):
 
 
 def test_nat_of_others():
-    """--check-config tells as facts which networks another router translates, and which clients may be many behind one address."""
+    """--check-config reports as facts which networks another router translates, and which client may hide many hosts behind its address."""
     with gateway_lab() as lab:
         phone = add_lan(lab)
         masquerade(lab)
@@ -406,14 +406,14 @@ def test_nat_of_others():
 
 
 def set_gro(host, device, value):
-    """As "ethtool -K DEVICE gro on|off", which isn't everywhere."""
+    """Does as "ethtool -K DEVICE gro on|off", which isn't installed everywhere."""
     with host.socket() as sock:
         command = ctypes.create_string_buffer(struct.pack("II", 0x2c, value))  # ETHTOOL_SGRO
         fcntl.ioctl(sock, 0x8946, struct.pack("16sP", device.encode(), ctypes.addressof(command)))  # SIOCETHTOOL
 
 
 def test_offloads():
-    """--check-config names the devices without GRO, and those with LRO: of clients, of networks, and of parts of theirs."""
+    """--check-config names devices without GRO, and those with LRO: of clients, of networks, and ports of their bridges."""
     with gateway_lab() as lab:
         add_lan(lab)
         masquerade(lab)
@@ -422,7 +422,7 @@ def test_offloads():
         words = ("--lan", "lan", "--converter", lab.converter.addr4)
         equal(checked(lab, *words, "--lan", "vx", "--lan", "br")[1], "", "faults with GRO")
         set_gro(lab.client, "vx", 0)
-        equal(checked(lab, *words)[1], "", "faults without GRO of a device that matters to nobody")
+        equal(checked(lab, *words)[1], "", "faults without GRO on a device that the gateway doesn't use")
         check("switch it on with: ethtool -K vx gro on" in checked(lab, *words, "--lan", "vx")[1], "the device of clients")
         lab.client.ip("link set dev vx master br")
         check("switch it on with: ethtool -K vx gro on" in checked(lab, *words, "--lan", "br")[1], "a port of the clients' bridge")
@@ -445,7 +445,7 @@ def test_two_gateways():
 
 @long
 def test_overloaded():
-    """A gateway that stands still: once the queue is full, SYNs are routed at once; afterwards it converts again."""
+    """The gateway stands still: once its queue is full, SYNs are routed at once; afterwards it converts again."""
     with scene("--workers", "1") as (lab, phone, process):
         equal(way(lab, phone), CONVERTED, "before")
         process.send_signal(signal.SIGSTOP)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_harness.py - what is repeated and what isn't, who is told, and which tests may run at the same time
+"""test_harness.py - which failures the harness repeats, what it reports, and which tests it runs at the same time
 
 Each test writes a small test file and runs it as make check would.
 """
@@ -19,7 +19,7 @@ import os, select, signal, time
 from convertlab import *
 
 def runs(name="runs"):
-    "How often this was called by now."
+    "Counts this call; returns the number of calls so far."
     with open(os.path.join(PLACE, name), "a") as file:
         file.write("x")
     return os.path.getsize(os.path.join(PLACE, name))
@@ -40,7 +40,7 @@ class Toys:
             os.fchmod(file.fileno(), 0o755)
 
     def start(self, name, text, **env):
-        """Runs a file with these functions; its results go to standard output, what people are told meanwhile to standard error."""
+        """Runs a file with these functions: results on standard output, messages for the console on standard error."""
         path = os.path.join(self.directory, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write("PLACE = %r\n%s%s\nmain()\n" % (self.directory, HEAD, text))
@@ -49,7 +49,7 @@ class Toys:
                                 stderr=subprocess.PIPE)
 
     def run(self, text, **env):
-        """(status, results, what people are told, how often runs() was called)"""
+        """(status, results, messages for the console, how often runs() was called)"""
         self.write("runs", "")
         process = self.start("test_toy.py", text, **env)
         said, told = process.communicate(timeout=60)
@@ -74,7 +74,7 @@ def toys():
         yield Toys(directory)
 
 
-# What goes wrong once, and would be right the second time; what the result says of it, and whether that can't be for a busy machine.
+# A failure of the first run only; what the result says of it, and whether it is a fault, which no busy machine causes.
 FAULTS = (("check(got == b'right', 'wrong byte')", "wrong byte", False),
           ("same_data(got == b'right', 'wrong byte')", "wrong byte", True),
           ("equal(got, b'right', 'the byte')", "the byte: b'wrong', not b'right'", True),
@@ -91,7 +91,7 @@ FAULTS = (("check(got == b'right', 'wrong byte')", "wrong byte", False),
 
 
 def test_what_is_wrong_is_not_repeated():
-    """A wrong byte, an error, a time-out: also in a test that measures, and however right the next run would be."""
+    """A wrong byte, an error, a time-out: also in a test that measures, although the next run would succeed."""
     with toys() as field:
         for mark in ("@measures\n@timeout(1)\n", "@timeout(1)\n"):
             for final in (True, False):
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_not_repeated():
 
 
 def test_a_crash_is_never_repeated():
-    """A process of the lab that a signal has ended, when the test fails for what comes of it; and what a process has printed."""
+    """A test fails after a signal ended a process of the lab, or after a process printed a sanitizer's report."""
     with toys() as field:
         for program, said in (("kill -SEGV $$", "core dumped (status -11)"), ("echo 'WARNING: ThreadSanitizer: data race'", "ThreadSanitizer: data race")):
             status, results, _, _ = field.run(
@@ -123,7 +123,7 @@ def test_a_crash_is_never_repeated():
 
 
 def test_parts():
-    """What "make check" and "make check-long" run of a file, and what a developer does."""
+    """The tests of a file that "make check", "make check-long" and a developer run."""
     marked = "def test_one():\n    runs()\n@long\ndef test_two():\n    runs()\n"
     with toys() as field:
         for part, expected in (("quick", ["test_one"]), ("long", ["test_two"]), ("", ["test_one", "test_two"]), ("all", ["test_one", "test_two"])):
@@ -137,7 +137,7 @@ def test_parts():
 
 
 def test_disturbed_measurements_are_repeated():
-    """In all three runs at the most; the result, and people, are told of each."""
+    """Up to three runs; the result and the console tell of each."""
     with toys() as field:
         for needed in (1, 2, 3, 4):
             status, results, told, runs = field.run(
@@ -148,19 +148,19 @@ def test_disturbed_measurements_are_repeated():
             check(("as it should be" in results) == (needed < 4), results)
             equal(len(re.findall(r"^  before: test_toy.py:\d+: rate: \d, not within .* tasks waited ", results, re.M)), last - 1, results)
             equal(re.findall(r"^test_toy.py: test_toy repeated, run (\d) of 3 was disturbed: test_toy.py:\d+: rate: (\d), not within", told, re.M),
-                  [(str(number), str(number)) for number in range(1, last)], "what people are told:\n" + told)
+                  [(str(number), str(number)) for number in range(1, last)], "messages for the console:\n" + told)
 
 
 def test_wrong_after_a_disturbance():
     with toys() as field:
         status, results, told, runs = field.run(
             "@measures\ndef test_toy():\n    measured(runs() > 1, 'slow')\n    check(False, 'wrong byte')\n")
-        equal((status, runs, told.count("repeated")), (1, 2, 1), "status, runs, and what people are told:\n" + told)
+        equal((status, runs, told.count("repeated")), (1, 2, 1), "status, runs, and messages for the console:\n" + told)
         check(results.startswith("FAIL test_toy ") and "wrong byte" in results and "before: test_toy.py" in results, results)
 
 
 def test_only_those_that_measure_may():
-    """measured() in a test that isn't marked would be disturbed by those beside it."""
+    """In a test that isn't marked, the tests beside it would disturb measured()."""
     with toys() as field:
         status, results, _, runs = field.run("def test_toy():\n    runs()\n    measured(True, 'slow')\n")
         equal((status, runs), (1, 1), "status and runs")
@@ -168,7 +168,7 @@ def test_only_those_that_measure_may():
 
 
 def test_side_by_side():
-    """Two files that don't measure: each waits for the other."""
+    """Two files that don't measure meet: each waits for the other one to run."""
     meet = "def test_toy():\n    open(os.path.join(PLACE, %r), 'w').close()\n    wait_until(lambda: there(%r), 30)\n"
     with toys() as field:
         running = [field.start("test_%s.py" % name, meet % (name, other)) for name, other in (("one", "two"), ("two", "one"))]
@@ -186,7 +186,7 @@ def test_%s():
 
 
 def test_those_that_wait():
-    """Tests of a file that do little but wait meet each other, each with a lab of its own; the one that computes comes behind them."""
+    """Tests of a file that do little but wait run at the same time, each with a lab of its own; the one that computes runs after them."""
     pair = MEETS % ("one", "one", "two") + MEETS % ("two", "two", "one") + "def test_three():\n    runs()\n"
     with toys() as field:
         status, results, _, _ = field.run(pair)
@@ -201,7 +201,7 @@ def test_those_that_wait():
 
 
 def test_one_kind_in_a_file():
-    """Tests that measure have files of their own: others would keep their place while they wait until nobody runs."""
+    """Tests that measure have files of their own: other tests in these would wait until no other file runs."""
     with toys() as field:
         status, results, _, runs = field.run("@measures\ndef test_first():\n    runs()\ndef test_second():\n    runs()\n")
         equal((status, runs), (1, 0), "status and runs")
@@ -217,7 +217,7 @@ exec cc "$@"
 
 
 def test_one_program_of_two():
-    """Two files compile the same program at the same time: each gets the whole of it, though both are process 1 of their namespaces."""
+    """Two files compile the same program at the same time: each gets a whole program, though both are process 1 of their namespaces."""
     compiles = "import subprocess\nfrom convertlab import programs\n" \
         "def test_toy():\n    subprocess.run([programs.c_program('same', %r)], check=True)\n"
     with toys() as field:
@@ -233,7 +233,7 @@ def test_one_program_of_two():
 
 
 def waits_for_lock(pid):
-    """Does it wait for a lock on a file? Such lines have an arrow."""
+    """Tells whether a process waits for a lock on a file: its line has an arrow."""
     with open("/proc/locks", encoding="ascii") as file:
         return any(line.split()[1] == "->" and line.split()[5] == str(pid) for line in file)
 
@@ -265,7 +265,7 @@ def test_alone():
 
 
 def test_places():
-    """No more than so many at once, however many were started."""
+    """CONVERT_LABS files run at once, however many make starts."""
     program = "def test_toy():\n    open(os.path.join(PLACE, 'log'), 'a').write('+')\n    select.select([], [], [], 0.2)\n" \
         "    open(os.path.join(PLACE, 'log'), 'a').write('-')\n"
     with toys() as field:

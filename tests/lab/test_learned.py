@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_learned.py - what one process learns another one knows, and a server that speaks Multipath TCP is reached directly"""
+"""test_learned.py - processes share what they learn, and the shim reaches a server that speaks Multipath TCP directly"""
 import contextlib
 import json
 import os
@@ -23,7 +23,7 @@ def near(**options):
 
 
 def remembering(lab, **env):
-    """An application's environment with a directory where things are kept."""
+    """An application's environment with a cache directory."""
     directory = os.path.join(lab.directory, "runtime")
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return lab.converted(XDG_RUNTIME_DIR=directory, **env)
@@ -47,7 +47,7 @@ def get(lab, **env):
 
 
 def mptcp_syns(lab, capture):
-    """Who was sent a SYN with MP_CAPABLE."""
+    """The destinations of SYNs with MP_CAPABLE."""
     return [p.dst for p in capture.packets() if p.syn and not p.ack and 30 in [kind for kind, _ in p.options]]
 
 
@@ -76,7 +76,7 @@ def test_server_that_speaks_mptcp_is_reached_directly():
 
 @kernel.needs("fastopen")
 def test_plain_server_is_always_converted():
-    """It is asked for Multipath TCP once an hour."""
+    """The converter asks it for Multipath TCP only once, as the shim remembers the answer for an hour."""
     with near() as lab:
         lab.convertd()
         lab.http()
@@ -89,7 +89,7 @@ def test_plain_server_is_always_converted():
 
 @kernel.needs("fastopen")
 def test_mptcp_that_fails_on_the_direct_way():
-    """A middlebox takes the option away behind the converter: after one try the converter is used again."""
+    """A middlebox behind the converter removes the option: after one try the shim uses the converter again."""
     with near() as lab:
         lab.convertd()
         lab.serve("mptcp-echo", 7)
@@ -120,7 +120,7 @@ def test_cookie_and_info_outlive_the_process():
 
 
 def test_cookie_that_is_stale():
-    """The converter has a new key: the old cookie is refused, forgotten, and a new one learned, within one connection."""
+    """The converter has a new key: within one connection the shim forgets the old cookie, which is refused, and learns a new one."""
     with near() as lab:
         converter = scripted(lab, "cookie", "00112233")
         lab.echo()
@@ -153,7 +153,7 @@ def test_rest_and_syn_data_outlive_the_process():
 
 @kernel.needs("fastopen")
 def test_without_the_file_all_goes_on():
-    """No directory, a directory of others, a damaged or a cut file: connections are converted as ever."""
+    """No directory, a directory of others, a damaged or a cut file: connections are converted all the same."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -175,7 +175,7 @@ def test_without_the_file_all_goes_on():
 
 @kernel.needs("fastopen")
 def test_what_a_container_learns_stays_there():
-    """In a network namespace where the converter's port is closed it is left alone; the host's programs use it all the same."""
+    """In a network namespace where the converter's port is closed it rests; the host's programs use it all the same."""
     need("unshare", "util-linux")
     with near() as lab:
         lab.convertd()
@@ -204,7 +204,7 @@ talk()
 
 @kernel.needs("fastopen")
 def test_a_daemon_that_drops_its_rights():
-    """Root's cache isn't in the memory of a process that becomes another user's, by a system call that no hook sees."""
+    """A process has no cache of root's in its memory once it becomes another user's, by a system call that no hook sees."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with near() as lab:
@@ -231,7 +231,7 @@ print(sock.recv(5).decode())
 
 
 def without_a_session(lab, uid, runtime=None):
-    """A service's process: no XDG_RUNTIME_DIR, or somebody else's. It makes one connection."""
+    """Makes one connection from a service's process: no XDG_RUNTIME_DIR, or another user's."""
     variable = ["XDG_RUNTIME_DIR=" + runtime] if runtime else ["-u", "XDG_RUNTIME_DIR"]
     command = ["env", *variable, "python3", "-c", CONNECT, lab.server.addr4]
     user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
@@ -240,7 +240,7 @@ def without_a_session(lab, uid, runtime=None):
 
 @contextlib.contextmanager
 def services():
-    """A lab that all users may enter, and a /dev/shm that nobody has been in; what is made in /tmp instead is removed."""
+    """Yields a lab whose directory all users may enter, with an empty /dev/shm; removes caches in /tmp at the end."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     need("setpriv", "util-linux")
@@ -260,13 +260,13 @@ def services():
 
 
 def kept(path):
-    """Is a cache there, and nobody else's?"""
+    """Tells whether a cache is there that only its user can read."""
     file = os.path.join(path, CACHE)
     return os.path.exists(file) and [os.lstat(each).st_mode & 0o7777 for each in (path, file)] == [0o700, 0o600]
 
 
 def where(lab, uid):
-    """What convertize check says of it: (status, place)"""
+    """The facts of convertize check about the cache: [(name, status, place), …]"""
     user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
     result = lab.client.run([*user, "env", "-u", "XDG_RUNTIME_DIR", lab.build.program("convertize"), "check", "--json"], check=False)
     return [(fact["name"], fact["status"], fact.get("value")) for fact in json.loads(result.stdout)["facts"] if fact["name"].startswith("cache")]
@@ -283,12 +283,12 @@ def test_without_a_session():
             for first in (True, False):
                 with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
                     without_a_session(lab, uid)
-                # requests to connect; on a late machine there are probes of paths, too, which ask
+                # only requests to connect: after late answers on a busy machine there are probes of paths, too, with an Info TLV
                 requests = [packet.payload for packet in capture.packets() if packet.syn and server in packet.payload]
                 equal({INFO in request for request in requests}, {first}, "the first process asks what the converter supports, the second doesn't")
             check(kept(place), place)
             equal(where(lab, uid), [("cache", "ok", place)], "what is said")
-        # a session's own comes before
+        # a session's own directory takes precedence
         os.makedirs("/run/user/%d" % USER, mode=0o700)
         os.chown("/run/user/%d" % USER, USER, USER)
         without_a_session(lab, USER)
@@ -298,12 +298,12 @@ def test_without_a_session():
         # sudo -E
         shutil.rmtree("/run/libconvert")
         without_a_session(lab, 0, runtime="/dev/shm/libconvert-%d" % USER)
-        check(kept("/run/libconvert"), "another user's runtime directory takes root's place")
+        check(kept("/run/libconvert"), "no cache of root's own, with another user's runtime directory")
         check("what is learned is not kept in /dev/shm/libconvert-%d: " % USER in lab.shim_log(), lab.shim_log())
 
 
 def test_what_others_have_planted():
-    """What somebody else has made where ours would be, or could replace, is refused by name; connections are converted as ever."""
+    """The shim refuses, by name, a cache directory that another user made or could replace; connections are converted all the same."""
     place = "/dev/shm/libconvert-%d" % USER
 
     def directory(uid, mode):
@@ -340,7 +340,7 @@ def test_what_others_have_planted():
 
 @kernel.needs("fastopen")
 def test_one_network():
-    """There is no second path, so data goes into the first SYN, as to any converter; plain TCP does that with several, too."""
+    """Without a second path the request goes into the first SYN to any converter; over plain TCP also with several paths."""
     for options, verdict in (({"lte": None}, TAKEN), ({"wifi": Link(delay_ms=5, strip_mptcp=True)}, TAKEN.replace("MPTCP", "TCP"))):
         with Lab(**{"wifi": Link(delay_ms=5), "core": Link(delay_ms=1), **options}) as lab:
             lab.convertd(["--hold-syn", "off"])
@@ -352,7 +352,7 @@ def test_one_network():
 @kernel.needs("fastopen")
 @kernel.needs("time")
 def test_what_is_remembered():
-    """That windows are corrected, for a day; after an hour the converter is asked again, and what it says then counts."""
+    """The shim remembers for a day that windows are corrected; after an hour it asks the converter again, and the new answer counts."""
     need("unshare", "util-linux")
     correcting, other = ["--no-silence"], ["--hold-syn", "off"]
     with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:

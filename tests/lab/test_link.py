@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_link.py - do the lab's links do what they are told?
+"""test_link.py - do the lab's links behave as they are set?
 
 Every other test in the lab relies on these links. Their delays and rates are measured in test_link_times.py.
 """
@@ -38,13 +38,13 @@ class Datagrams:
         self.received = []
 
     def send(self, count):
-        """Sends without a pause and takes in what arrived; IP packets have the size given."""
+        """Sends datagrams without a pause; IP packets have the size given."""
         for _ in range(count):
             self._sender.send(struct.pack("!I", self.sent).ljust(self._size - 28, b"\0"))
             self.sent += 1
 
     def take(self):
-        """Reads what has arrived by the time that the link is idle."""
+        """Waits until the link is idle; returns the numbers of all datagrams that have arrived."""
         wait_until(lambda: self._lab.wifi.stats()["a-to-b"]["in"] >= self.sent, 5, "linkem to read all packets")
         self._lab.wifi.wait_idle()
         while True:
@@ -62,7 +62,7 @@ class Datagrams:
 
 
 def test_jitter_with_reordering():
-    """With reorder, order follows the jitter; nothing is lost or doubled."""
+    """With reorder, jitter changes the order; no packet is lost or doubled."""
     with one_link(delay_ms=5, a_to_b={"jitter_ms": 8, "reorder": True}) as lab, Datagrams(lab) as datagrams:
         datagrams.send(200)
         received = datagrams.take()
@@ -71,7 +71,7 @@ def test_jitter_with_reordering():
 
 
 def test_loss():
-    """The share that was asked for, one direction alone, and the same packets for the same seed."""
+    """The share that is set, in one direction only, and the same packets for the same seed."""
     count, share = 4000, 0.05
     lost = {}
     for seed in (1, 1, 2):
@@ -91,7 +91,7 @@ def test_loss():
 
 
 def test_down_and_up():
-    """Down swallows packets both ways or one way; a transfer survives it."""
+    """A link that is down drops packets in both directions or in one; a transfer survives it."""
     need("curl")
     with one_link(delay_ms=2, rate_mbit=40, queue=200) as lab:
         lab.wifi.down()
@@ -115,7 +115,7 @@ def test_down_and_up():
 
 
 def test_device_down():
-    """A device that an administrator takes down comes back; linkem neither ends nor spins."""
+    """While an administrator has a device down, linkem neither ends nor spins; then the link works again."""
     with one_link() as lab:
         lab.client.ip("link set wifi down")
         check(lab.converter.run(["ping", "-n", "-c", "1", "-W", "1", lab.client.wifi4], check=False).returncode,
@@ -154,7 +154,7 @@ def checksum_right(packet):
 
 
 def receive(stream, size):
-    """That many bytes; fewer at the end of the stream."""
+    """Returns so many bytes, or fewer at the end of the stream."""
     got = b""
     while len(got) < size:
         data = stream.recv(size - len(got))
@@ -165,7 +165,7 @@ def receive(stream, size):
 
 
 def mptcp_exchange(lab, address, early=b""):
-    """Connects by MPTCP to the converter and sends odd amounts each way; true if it is MPTCP still. Early data needs Fast Open on such sockets."""
+    """Connects over MPTCP to the converter and sends odd amounts in each direction; returns whether it is MPTCP still."""
     if early:
         kernel.need("fastopen")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -200,7 +200,7 @@ def by_family(lab):
 
 
 def test_switch_has_the_queue():
-    """What doesn't fit into a switch's queue is lost there, and the host that has sent it isn't told."""
+    """A switch drops packets that don't fit into its queue, and their sender isn't told."""
     sent, size = 40, 1000
     with Lab(wifi=Veth(rate_mbit=0.1, burst="1500", limit="%d" % (10 * size), switched=True), lte=None) as lab:
         receiver = lab.converter.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -231,7 +231,7 @@ def test_switch_has_the_queue():
 
 
 def test_strip_mptcp():
-    """Options 30 become NOPs, with right checksums, and the connection becomes TCP; off, nothing is touched."""
+    """Options 30 become NOPs, with right checksums, and the connection becomes TCP; without the setting the link changes nothing."""
     with one_link() as lab:
         for address in by_family(lab):
             for strip in (False, True):
@@ -257,7 +257,7 @@ def test_strip_mptcp_behind():
 
 
 def test_strip_syn_data():
-    """The payload of a SYN is cut off, with right lengths and checksums, for even and odd sizes; data comes all the same."""
+    """The link cuts the payload off a SYN, with right lengths and checksums, for even and odd sizes; the data arrives all the same."""
     with one_link() as lab:
         for address in by_family(lab):
             for strip, size in ((False, 301), (True, 301), (True, 300)):
@@ -272,7 +272,7 @@ def test_strip_syn_data():
 
 
 def test_bad_settings():
-    """A mistake in a setting is said, with the input, and changes nothing."""
+    """linkem quotes a wrong setting in its answer, and changes nothing."""
     with one_link(delay_ms=1) as lab:
         for command, said in ((("set", "loss", "5"), '"5"'), (("set", "speed", "1mbit"), '"speed"'),
                               (("set", "delay=9ms rate=fast"), '"fast"'), (("set",), '"set"'), (("down", "c"), '"down c"'),
@@ -289,7 +289,7 @@ def test_bad_settings():
 
 
 def test_hosts_with_delays_of_their_own():
-    """A host's packets keep their order when its delay falls, overtake those of other hosts, and have the link's delay in the end."""
+    """A host's packets keep their order when its delay falls, and other hosts' overtake them; in the end the host has the link's delay."""
     with one_link(delay_ms=1) as lab, Datagrams(lab) as near:
         lab.client.ip("addr add 10.1.0.77/24 dev wifi")
         far = lab.client.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -308,7 +308,7 @@ def test_hosts_with_delays_of_their_own():
             far.send(struct.pack("!I", 1002))
             near.sent = 5  # in all, which take() waits for
             received = near.take()
-        equal(received[:2], [0, 1], "what came first, of a host that nobody gave a delay")
+        equal(received[:2], [0, 1], "what came first: the datagrams of the host without a delay of its own")
         equal(sorted(received), [0, 1, 1000, 1001, 1002], "the datagrams")
         check(received.index(1000) < received.index(1001), "a host's datagram overtook another of the same host: %s" % received)
         equal(received.index(1002), 2, "the place of the datagram that was sent when the host had no delay of its own any more")

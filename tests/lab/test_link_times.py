@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_link_times.py - are the lab's links as slow and as fast as they are told to be?
+"""test_link_times.py - are the lab's links as slow and as fast as they are set?
 
-Every other test that measures does so against these links, so this one measures the links.
+All other measurements rely on these links, so this file measures the links themselves.
 """
 import os
 import statistics
@@ -81,7 +81,7 @@ def goodput(lab, address, size, options=()):
 
 @measures
 def test_rate():
-    """A TCP stream fills the rate: what is missing are headers (1448 of 1500 bytes are data, 0.965) and the start."""
+    """A TCP stream fills the rate, except for headers (1448 of 1500 bytes are data, 0.965) and the start."""
     need("curl")
     found = []
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50, queue=200), lte=Link(delay_ms=5, rate_mbit=20, queue=200),
@@ -120,7 +120,7 @@ def test_queue():
     with one_link(rate_mbit=0.5, queue=20) as lab, Datagrams(lab, 1500) as datagrams:
         datagrams.send(60)
         got, dropped = datagrams.take(), lab.wifi.stats()["a-to-b"]["queue_drop"]
-        equal((got[:21], len(got) + dropped), (list(range(21)), 60), "what got through of a burst of 60, and what is accounted for")
+        equal((got[:21], len(got) + dropped), (list(range(21)), 60), "the datagrams that got through a burst of 60, and the sum with the dropped ones")
         measured(dropped == 39, "%d packets dropped by the queue, not 39" % dropped)
 
 
@@ -135,7 +135,7 @@ def test_queue_delay():
 
 @measures
 def test_ceiling():
-    """Without limits linkem is out of the way: what it adds to a round trip, what it carries, what that costs."""
+    """Without limits linkem hardly matters: its share of a round trip, its rate, and its CPU time."""
     need("iperf3")
     with one_link() as lab:
         times = lab.client.ping(lab.converter.wifi4, count=100)
@@ -146,7 +146,7 @@ def test_ceiling():
         result = lab.client.run(["iperf3", "-c", lab.converter.wifi4, "-t", "3", "-f", "m"])
         used = (cpu_seconds(pid) - before) / 3
         rate = next(float(line.split("Bytes")[1].split()[0]) for line in result.stdout.splitlines() if "receiver" in line)
-        # far below what it does (3 Gbit/s), for machines that are busy or instrumented
+        # far below its usual 3 Gbit/s, for machines that are busy or instrumented
         measured(rate > 200, "%g Mbit/s" % rate)
         stats = lab.wifi.stats()["a-to-b"]
         equal((stats["overflow"], stats["error"]), (0, 0), "packets dropped for want of buffers or by the device")
@@ -156,7 +156,7 @@ def test_ceiling():
 
 @measures
 def test_cost_at_50_mbit():
-    """What a link of 50 Mbit/s costs."""
+    """The CPU time of a link of 50 Mbit/s."""
     need("iperf3")
     with one_link(delay_ms=10, rate_mbit=50, queue=200) as lab:
         lab.start_listening(lab.converter, ["iperf3", "-s"], 5201)

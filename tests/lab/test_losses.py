@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_losses.py - whatever packet is lost between library and converter, it costs CONVERT_TIMEOUT at most, and is converted"""
+"""test_losses.py - whichever packet is lost between library and converter, the connection is at most CONVERT_TIMEOUT late, and converted"""
 import os
 import time
 
@@ -11,7 +11,7 @@ from convertlab.waiting import LabError, wait_until
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 PORT = 1234
 TIMEOUT = 3.0    # CONVERT_TIMEOUT's default
-PACKETS = 8      # the first of each direction, which are more than a handshake has
+PACKETS = 8      # how many of each direction are lost, one by one: more than a handshake has
 ECHO = 7
 WAYS = ("away", "back")
 
@@ -34,12 +34,12 @@ def lab_for(**options):
 
 
 def cases():
-    """(direction, number of the packet that is lost)"""
+    """[(direction, number of the lost packet), …]"""
     return [(way, number) for way in WAYS for number in range(PACKETS)]
 
 
 def lose(lab, rules):
-    """From now on (way, match, n) loses the packet n that matches, counted from 0, and no other."""
+    """Drops, for each (way, match, n), only the n-th packet from now on that matches, counted from 0."""
     for host, way in ((lab.converter, "away"), (lab.client, "back")):
         lines = ["table inet losses", "delete table inet losses", "table inet losses {", "chain arrivals {",
                  "type filter hook prerouting priority -1000;"]
@@ -58,7 +58,7 @@ class Connection:
         self._process = lab.client.popen(["python3", "-c", CLIENT, address, port], env=env, name="connects")
 
     def result(self):
-        """(milliseconds until it was connected, what it was told)"""
+        """(milliseconds until connect() returned, the echo or the error)"""
         if self._process.wait(60):
             raise LabError(self._process.log_text())
         ms, _, said = self._process.log_text().strip().partition(" ")
@@ -101,7 +101,7 @@ class Converters:
             return file.read()
 
     def connect(self, port=ECHO):
-        """{case: (ms, what it was told)}"""
+        """{case: (ms, the echo or the error)}"""
         running = {case: Connection(self._lab, self._lab.server.addr4, port, self.env(case)) for case in cases()}
         return {case: connection.result() for case, connection in running.items()}
 
@@ -173,7 +173,7 @@ REFUSED = "Connection refused"
 
 
 def exhaust_errors(lab):
-    """Others have been sent all error replies that there are for the moment."""
+    """Uses up the error replies that the converter may send for the moment."""
     for _ in range(20):
         with Client(lab.client, lab.converter.addr4, TCP) as client:
             client.send(connect(lab.server.addr4, lab.addresses.refused_port))
@@ -183,7 +183,7 @@ def exhaust_errors(lab):
 
 
 def a_reset_lost(mptcp, fastopen=3):
-    """Beyond its limit of error replies convertd resets; whatever packet is lost then, the client finds it out."""
+    """Beyond its limit of error replies convertd resets. Whichever packet is lost, the client learns of the refusal."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=10), converter_fastopen=fastopen) as lab:
         if not mptcp:
             lab.client.sysctl("net.mptcp.enabled", 0)
@@ -211,7 +211,7 @@ def test_mptcp_reset():
 
 
 def test_mptcp_reset_behind_the_request():
-    """The request follows the handshake: there is more between the two that can be lost."""
+    """The request follows the handshake, so more packets can be lost."""
     return a_reset_lost(True, fastopen=1)
 
 
@@ -220,7 +220,7 @@ def test_tcp_reset():
 
 
 def vanish(lab):
-    """From now on nothing passes between client and converter but SYN and SYN+ACK."""
+    """Drops all packets between client and converter but SYN and SYN+ACK from now on."""
     for host, way in ((lab.converter, "away"), (lab.client, "back")):
         host.run(["nft", "-f", "-"], input="table inet vanish {\nchain arrivals {\ntype filter hook prerouting priority -1000;\n"
                  "%s tcp flags & syn == 0 drop\n}\n}\n" % match(way, lab.converter.addr4, PORT))
@@ -233,7 +233,7 @@ def remembering(lab):
 
 
 def one(lab, port=ECHO, address=None):
-    """(ms, what it was told) of a connection by a process of its own that shares what was learned."""
+    """(ms, the echo or the error) of a connection of a new process, which shares the cache."""
     return Connection(lab, address or lab.server.addr4, port, remembering(lab)).result()
 
 
@@ -246,8 +246,8 @@ def vanishing(warm):
             one(lab)
         vanish(lab)
         first, second = one(lab), one(lab, ECHO + 1)
-        equal((first[1], second[1]), ("hello", "hello"), "what is told")
-        # once, and not twice
+        equal((first[1], second[1]), ("hello", "hello"), "the echoes")
+        # CONVERT_TIMEOUT once, and not twice
         check(first[0] < TIMEOUT * 1900, "the first connection took %.0f ms" % first[0])
         check(second[0] < TIMEOUT * 900, "the next one took %.0f ms\n%s" % (second[0], lab.shim_log()))
         check("left alone for 30 s\n" in lab.shim_log(), lab.shim_log())
@@ -256,7 +256,7 @@ def vanishing(warm):
 @long
 @waits
 def test_what_vanishes_behind_the_handshake():
-    """It is the converter's fault, or its path's, whatever was learned of it before: one connection pays, of all processes."""
+    """It is the converter's fault, or its path's, whatever was learned before: of all processes' connections only one waits."""
     vanishing(False)
     vanishing(True)
 
@@ -265,14 +265,14 @@ def silent_server(hold):
     with lab_for() as lab:
         lab.convertd(["--hold-syn", hold])
         lab.echo(ECHO)
-        # the server never answers, directly neither
+        # the server never answers, not even directly
         waiting = lab.client.popen(["python3", "-c", CLIENT, lab.addresses.blackhole4, str(ECHO)], env=remembering(lab), name="waits")
         wait_until(lambda: "direct, the converter fails" in lab.shim_log(), 6, lab.shim_log)
         check("left alone for 30 s for this server" in lab.shim_log(), lab.shim_log())
         equal(one(lab)[1], "hello", "what another server says")
         check("%s:7: converted over MPTCP" % lab.server.addr4 in lab.shim_log(), lab.shim_log())
         waiting.kill()
-        # by now it has answered: its silence is the server's for as long as that is waited for
+        # the converter has answered by now, so the library blames the server for further silence, and waits
         lab.server.ip("route add blackhole 10.8.0.69")
         probes = lab.client.counters()["TcpExtTCPKeepAlive"]
         waiting = lab.client.popen(["python3", "-c", CLIENT, "10.8.0.69", str(ECHO)], env=remembering(lab), name="waits")
@@ -284,7 +284,7 @@ def silent_server(hold):
 @long
 @waits
 def test_one_silent_server():
-    """With a cold cache it is left to its silence; the converter serves others, and is no longer in doubt."""
+    """With an empty cache the shim connects to it directly. The converter serves others, which ends the doubt in it."""
     for hold in ("off", "on"):
         silent_server(hold)
 
@@ -292,15 +292,15 @@ def test_one_silent_server():
 @long
 @waits
 def test_no_converter():
-    """What acknowledges and never answers, to three servers in a row, is left alone by all processes."""
+    """All processes leave a converter alone that acknowledges requests, but answers none, for three servers in a row."""
     with lab_for() as lab:
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, PORT, "silent"], PORT, name="silent")
         for port in range(ECHO, ECHO + 4):
             lab.echo(port)
         times = [one(lab, port) for port in (ECHO, ECHO, ECHO + 1, ECHO + 2, ECHO + 3)]
-        equal([said for _, said in times], ["hello"] * 5, "what is told")
-        equal([ms > 1000 for ms, _ in times], [True, False, True, True, False], "who has waited, of %s" % (times,))
-        check(max(ms for ms, _ in times) < TIMEOUT * 1500, "who has waited too long, of %s" % (times,))
+        equal([said for _, said in times], ["hello"] * 5, "the echoes")
+        equal([ms > 1000 for ms, _ in times], [True, False, True, True, False], "which ones have waited, of %s" % (times,))
+        check(max(ms for ms, _ in times) < TIMEOUT * 1500, "one has waited too long, of %s" % (times,))
 
 
 KEEPALIVE = """
@@ -338,7 +338,7 @@ seen()
 @long
 @waits
 def test_keepalive_is_the_applications():
-    """What it has set, before and while the converter is asked by keepalive, is what it sees, and what is in force afterwards."""
+    """The application sees the settings that it makes before or while the library uses keepalive, and these hold afterwards."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=1300)) as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo(ECHO)
@@ -346,7 +346,7 @@ def test_keepalive_is_the_applications():
             command = ["python3", "-c", KEEPALIVE, lab.server.addr4, when]
             with lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as capture:
                 said = lab.client.run(command, env=remembering(lab)).stdout
-            equal(said, lab.client.run(command).stdout, "what the application sees that sets it " + when)
+            equal(said, lab.client.run(command).stdout, "what an application sees that sets them " + when)
             # a probe is one byte in front of what is to come next, without data
             ours = [packet for packet in capture.packets() if packet.dport == PORT and not packet.syn and not packet.payload]
             check(len({packet.seq for packet in ours}) > 1, "no probe among %s" % (ours,))

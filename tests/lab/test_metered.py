@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_metered.py - a network that the user excludes carries nothing: no byte of TCP, SYNs of subflows and probes included
+"""test_metered.py - a network that the user excludes carries no byte of TCP, not even a SYN of a subflow or a probe
 
-Both networks lead to the converter. By default Linux has an MPTCP endpoint on each, and a transfer uses both. What CONVERT_PATHS says of a
-network holds for each subflow, by whichever front end, whoever keeps the endpoints. A firewall counts the bytes."""
+Both networks lead to the converter. The lab has an MPTCP endpoint on each, and a transfer uses both. A wish in CONVERT_PATHS holds for
+each subflow, with any front end, and whichever program keeps the endpoints. A firewall counts the bytes.
+"""
 import contextlib
 import json
 import signal
@@ -41,7 +42,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 @contextlib.contextmanager
 def metered(lte=Link(delay_ms=10, rate_mbit=50)):
-    """Wifi has the default route; a converter and the server of transfers run."""
+    """A lab whose default route is by wifi, with a converter and the server of the transfers."""
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=lte, core=Link(delay_ms=1)) as lab:
         lab.client.run(["nft", "-f", "-"], input=COUNTERS)
         serve(lab)
@@ -70,7 +71,7 @@ def connections_end(lab):
 
 
 def transfer(lab, wish, method="preload", verb="get", wrapper=(), **variables):
-    """Makes a transfer with this CONVERT_PATHS. Returns (the bytes that lte carried for it, what the log says of it)."""
+    """Makes a transfer with this CONVERT_PATHS. Returns (the bytes that lte carried for it, the log)."""
     connections_end(lab)
     before = on_lte(lab)
     log = lab.client.run([*wrapper, *command(lab, method, verb)], env=environment(lab, wish, **variables)).stderr
@@ -83,7 +84,7 @@ def doctor(lab, wish, *words):
 
 
 def carries_nothing(lab, wishes, said, **options):
-    """Both front ends, both directions: no byte on lte, and the connection is of this kind."""
+    """With both front ends, in both directions: no byte on lte, and the log says this of the connection."""
     for wish in wishes:
         for method in ("preload", "supervise"):
             for verb in ("get", "put"):
@@ -92,8 +93,8 @@ def carries_nothing(lab, wishes, said, **options):
                 check(said in log, "%s for %s, %s, %s, in\n%s" % (said, wish, method, verb, log))
 
 
-def test_endpoints_break_the_word():
-    """An endpoint on each network: without a wish lte carries its share, and where it is excluded nothing at all."""
+def test_endpoints_of_an_excluded_network():
+    """There is an endpoint on each network: without a wish lte carries its share, and no byte if it is excluded."""
     with metered() as lab:
         check(transfer(lab, "")[0] > SIZE / 10, "bytes on lte while nobody excludes it")
         carries_nothing(lab, ["lte=never"], TCP)
@@ -101,7 +102,7 @@ def test_endpoints_break_the_word():
 
 @long
 def test_wishes_and_users():
-    """The same for each way to say it, and to each user."""
+    """The same for each way to write a wish, and for each user."""
     with metered() as lab:
         check(transfer(lab, "wifi")[0] > SIZE / 10, "an order excludes nothing")
         carries_nothing(lab, ["lte=backup", lab.client.lte4 + "=never", "wifi lte=backup"], TCP)
@@ -111,11 +112,11 @@ def test_wishes_and_users():
 
 @long
 def test_situations():
-    """What may bring a subflow to lte besides an endpoint there, and what may not: a connection is Multipath TCP's where nothing does."""
+    """Connections use Multipath TCP exactly in those situations in which Linux can't open a subflow on lte."""
     with metered() as lab:
         lte, wifi = lab.client.lte4, lab.client.wifi4
         situations = [
-            # the endpoints and limits, the wish, is it kept by Multipath TCP?
+            # the endpoints and limits, the wish, does the connection use Multipath TCP?
             ("no endpoint there", ["endpoint delete id %d" % number for number in (3, 4)] + ["limits set add_addr_accepted 0"], "lte=never", True),
             ("the same", [], "lte=backup", True),
             ("the same, while its device is down, with its address", ["down"], "lte=never", False),
@@ -144,7 +145,7 @@ def test_situations():
 
 
 def test_without_a_carrier():
-    """The network is there with address and routes, and a manager makes its endpoint as soon as it has a carrier."""
+    """The network has its address and routes, and a path manager would make its endpoint as soon as it has a carrier."""
     with metered(lte=Veth()) as lab:
         lab.client.ip("mptcp endpoint delete id 3", "mptcp endpoint delete id 4", "mptcp limits set add_addr_accepted 0")
         check(MPTCP in transfer(lab, "lte=never")[1], "with a carrier")
@@ -156,7 +157,7 @@ def test_without_a_carrier():
 
 @long
 def test_the_doctor_knows_why():
-    """check is degraded while Multipath TCP would break the word; the commands that it prints cure that, and then a transfer is Multipath TCP's."""
+    """check is degraded while Multipath TCP would break a wish; its printed commands cure that, and then a transfer uses Multipath TCP."""
     with metered() as lab:
         for wish, breaches in (("lte=never", 2), ("lte=backup", 2)):
             bare_endpoints = "\n".join("endpoint add %s dev %s subflow" % (address, device) for device, address in (
@@ -170,14 +171,14 @@ def test_the_doctor_knows_why():
                 check(doctor(lab, wish, "--fix").stdout, "commands")
                 doctor(lab, wish, "--fix=run")
             fact = next(fact for fact in json.loads(doctor(lab, wish, "--json").stdout)["facts"] if fact["name"] == "paths.word")
-            equal(fact["status"], "ok", "the word in %s" % fact)
+            equal(fact["status"], "ok", "the wish in %s" % fact)
             count, log = transfer(lab, wish)
             check(count < STANDBY and MPTCP in log, "%d bytes, %s" % (count, log))
 
 
 @long
 def test_a_backup_takes_over():
-    """With the kernel's flag a subflow stands by on lte: its handshake is all that it carries until wifi fails, and then the transfer goes on."""
+    """With the kernel's backup flag a subflow on lte carries only its handshake until wifi fails; then the transfer goes on there."""
     with metered() as lab:
         lab.client.ip("mptcp limits set add_addr_accepted 0", "mptcp endpoint change %s backup" % lab.client.lte4)
         for verb in ("get", "put"):
@@ -193,7 +194,7 @@ def test_a_backup_takes_over():
 
 
 def test_what_network_manager_says():
-    """A device that it calls metered stands by, also where it has the default route; a disabled one has no endpoint. Alone, either is used."""
+    """A device that NetworkManager calls metered stands by, even with the default route. Alone, it or a disabled one carries transfers."""
     with metered() as lab:
         bare(lab)
         nm = Nmcli(lab)
@@ -218,11 +219,11 @@ def test_what_network_manager_says():
 
 @long
 def test_the_path_service():
-    """It keeps endpoints as its own configuration says. Programs know that, and trust it with networks that aren't there yet."""
+    """The service keeps endpoints by its own configuration. Programs know it, and rely on it for networks that aren't there yet."""
     with metered() as lab:
         bare(lab)
         situations = [
-            # the service's words, the wish, is it kept by Multipath TCP? how many bytes may lte carry?
+            # the service's options, the wish, does the connection use Multipath TCP? how many bytes may lte carry?
             ((), "lte=never", False, 0),
             ((), "lte=backup", False, 0),
             (("--never-device", "l[s-z]*"), "lte=never", True, 0),
@@ -240,7 +241,7 @@ def test_the_path_service():
                 check(count <= most and (MPTCP in log) == multipath and (TCP in log) != multipath,
                       "%d bytes on lte for %s, %s, in\n%s" % (count, words, wish, log))
                 if "--never-device" not in words and "--paths" not in words:
-                    # it makes an endpoint again in a moment, as after a silence
+                    # the service will make the endpoint again in a moment, as after a silence
                     lab.client.ip("mptcp endpoint delete id %d" % endpoints(lab)[lab.client.lte4][0])
                     count, log = transfer(lab, wish)
                     check(count == 0 and "the path service uses a network that CONVERT_PATHS excludes" in log, "%d, %s" % (count, log))
@@ -255,7 +256,7 @@ def test_the_path_service():
 
 @long
 def test_where_netlink_is_forbidden():
-    """A sandbox hides networks and endpoints from the program: it connects over TCP, and not at all if the usual network is excluded."""
+    """A sandbox hides networks and endpoints from the program: it connects over TCP, or not at all if the usual network is excluded."""
     with metered() as lab:
         env = lab.converted(CONVERT_CACHE="none", CONVERT_LOG="-")
         words = ["python3", "-c", WITHOUT_NETLINK, "python3", BULK, "get", "tcp", lab.server.addr4, 6000, SIZE]
@@ -270,7 +271,7 @@ def test_where_netlink_is_forbidden():
 
 @long
 def test_the_usual_network_is_excluded():
-    """Lte has the default route: connections by a converter, and direct ones while none answers, keep off it for as long as wifi works."""
+    """Lte has the default route: connections by a converter, and direct ones while none answers, avoid it as long as wifi works."""
     with metered() as lab:
         lab.client.ip("route del default dev wifi", "route add default via 10.1.0.1 dev wifi metric 900")
         check(transfer(lab, "")[0] > SIZE / 10, "bytes on lte while nobody excludes it")
@@ -278,7 +279,7 @@ def test_the_usual_network_is_excluded():
         lab.converter.run(["nft", "add table inet refuse; add chain inet refuse in { type filter hook input priority 0; };"
                            "add rule inet refuse in tcp dport 1234 reject with tcp reset"])
         carries_nothing(lab, ["lte=never"], "directly by wifi, since the usual network ")
-        # over wifi the converter refuses: it is asked over lte before it is given up
+        # over wifi the converter refuses: the program asks it over lte before it gives it up
         count, log = transfer(lab, "lte=backup")
         check(count < STANDBY and "directly by wifi, since the usual network " in log, "%d, %s" % (count, log))
 
