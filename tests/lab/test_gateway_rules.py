@@ -368,7 +368,7 @@ def test_what_is_wrong_with_the_host():
 
 
 def test_what_is_wrong_at_the_start():
-    """The log at the start names a missing masquerading rule, in spite of convertgw's own rules. Other users learn that they can't read them."""
+    """The log at the start names a missing masquerading rule, in spite of convertgw's own rules. Without rights they can't be read."""
     with gateway_lab() as lab:
         add_lan(lab)
         words = ["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",

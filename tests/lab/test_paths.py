@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_paths.py - "convertize paths --manage": nobody types "ip mptcp" or "ip rule", and what networks do is followed"""
+"""test_paths.py - "convertize paths --manage" makes MPTCP endpoints and policy rules, and follows changes of networks"""
 import json
 import signal
 import socket
 import struct
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
+from convertlab.pcap import OPT_MPTCP
 from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflows
 
 NOBODY = 65534
-OPT_MPTCP, REMOVE_ADDR = 30, 4
+REMOVE_ADDR = 4  # a subtype, RFC 8684 8.2
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0x1, 0x4, 0x400
 RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE = 20, 21, 24
 IFA_LOCAL, IFA_CACHEINFO, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY = 2, 6, 4, 5, 6
 RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST = 254, 3, 1
 
 
-# --- what it is for ------------------------------------------------------------------------------
+# --- its purpose ---------------------------------------------------------------------------------
 
 
 def test_a_transfer_uses_both_networks():
-    """Without it one; with it both, in both families; when it ends all is as it was."""
+    """Without the service one; with it both, in both families. When it ends, all is as before."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -36,19 +37,19 @@ def test_a_transfer_uses_both_networks():
             arrives(download(lab, 12000000))
             shares = {name: count - counted[name] for name, count in carried(lab).items()}
             check(min(shares.values()) > 0.1 * sum(shares.values()), "what each network has carried: %s" % shares)
-            # a program that is bound to an address leaves by that address' network, in either family
+            # the packets of a program that is bound to an address leave by its network, in either family
             for address in (lab.client.lte4, lab.client.lte6):
                 way, = [line for line in ip(lab, "-6" if ":" in address else "-4", "route", "get",
                                             lab.converter.addr6 if ":" in address else lab.converter.addr4, "from", address) if "dev" in line]
                 check(" dev lte " in way, way)
-            # what a connection has that is still open is left as it is
+            # at its end the service leaves the subflows of open connections as they are
             wait_until(lambda: subflows(lab, lab.client.wifi4) + subflows(lab, lab.client.lte4) == 0, 10, "the connection to end")
             manager.stop()
-        equal(state(lab), before, "what there is when it has ended")
+        equal(state(lab), before, "the host when it has ended")
 
 
 def test_commands_are_shown():
-    """--dry-run needs no privilege, changes nothing, and prints what is then done; they can be typed."""
+    """--dry-run needs no privilege, changes nothing, and prints the commands that would run; they also work by hand."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
@@ -60,7 +61,7 @@ def test_commands_are_shown():
         done = lab.client.run([*words, "--once"]).stderr.splitlines()
         equal([line.split("+ ")[1] for line in done if "+ " in line], commands, "what --once does")
         after = state(lab)
-        equal(lab.client.run([*words, "--once"]).stderr.count("+ "), 0, "what there is to do for another one")
+        equal(lab.client.run([*words, "--once"]).stderr.count("+ "), 0, "commands of a second --once")
         removed = lab.client.run([*words, "--remove", "--dry-run"]).stdout.splitlines()
         equal(state(lab), after, "what there is after --remove --dry-run")
         lab.client.run([*words, "--remove"])
@@ -75,7 +76,7 @@ def test_commands_are_shown():
 
 
 def test_an_address_is_replaced():
-    """While a transfer runs: the new address carries it, the old one nothing; not a byte is wrong."""
+    """While a transfer runs: the new address carries it, and the old one has no subflow; no byte is missing."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -94,7 +95,7 @@ def test_an_address_is_replaced():
 
 
 def test_a_temporary_address_is_replaced():
-    """A connection keeps its only subflow, from the deprecated address, until it has one from its successor; then the old one goes."""
+    """A connection keeps its only subflow, from the deprecated address, until it has one from the new address; then the old one goes."""
     with Lab(wifi=Link(delay_ms=100, rate_mbit=50)) as lab:
         bare(lab)
         serve(lab)
@@ -118,7 +119,7 @@ def test_a_temporary_address_is_replaced():
 
 @long
 def test_a_link_goes_and_comes():
-    """While a transfer runs, each of the two: it goes on over the other one, and is back on both afterwards."""
+    """While a transfer runs, one of the two links: the transfer goes on over the other one, and uses both afterwards."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -141,7 +142,7 @@ def test_a_link_goes_and_comes():
 @long
 @waits
 def test_all_links_go_and_come():
-    """Both at once, during an upload, so that the converter can't be told, and has nothing to send: it takes both again afterwards."""
+    """Both at once, during an upload, so that the converter isn't told, and has nothing to send: afterwards the upload uses both."""
     networks = (("wifi", "10.1.0.2", 100), ("lte", "10.2.0.2", 200))
 
     def sent():
@@ -167,7 +168,7 @@ def test_all_links_go_and_come():
 
 
 def test_carrier():
-    """A network without carrier has no endpoint, unless it is the only one; its rule stays."""
+    """A network without carrier keeps its rule, but has no endpoint, unless no other network is there."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         with PathManager(lab) as manager:
@@ -180,7 +181,7 @@ def test_carrier():
             lab.converter.ip("link set lte down")
             wait_until(lambda: "10.2.0.2" not in endpoints(lab), 10, "no endpoint")
             lab.converter.ip("link set wifi down")
-            # a SYN without a carrier would be the only one: lte's is made when it comes back
+            # wifi keeps its endpoint, as no network has a carrier; lte gets one when its carrier is back
             wait_until(lambda: manager.process.log_text().rfind("lte 10.2.0.2: used") > manager.process.log_text().rfind("lte 10.2.0.2: left"),
                        10, "lte to count again")
             check("10.1.0.2" in endpoints(lab) and "10.2.0.2" not in endpoints(lab), endpoints(lab))
@@ -189,7 +190,7 @@ def test_carrier():
 
 
 def both_are_lost_and_one_is_back(verb, first, second, returns, cable=True):
-    """One after the other, by cable or with their addresses: the transfer goes on over the one that is back."""
+    """Both networks lose their carrier or their address, one after the other: the transfer goes on over the one that is back."""
     def bytes_over(lab, name, verb):
         link, = json.loads(lab.client.run(["ip", "-j", "-s", "link", "show", name]).stdout)
         return link["stats64"]["rx" if verb == "get" else "tx"]["bytes"]
@@ -217,7 +218,7 @@ def both_are_lost_and_one_is_back(verb, first, second, returns, cable=True):
                     away(lab, name)
                 if name == first:
                     wait_until(lambda a="10.%d.0.2" % number: a not in endpoints(lab), 10, "no endpoint")
-            # until the subflow that is left has sent its last data again for some time
+            # until the last subflow has retransmitted for some time
             wait_until(lambda: "backoff:3" in lab.converter.run(["ss", "-tnoiHe"]).stdout or verb == "put" and
                        "backoff:3" in lab.client.run(["ss", "-tnoiHe"]).stdout, 30, "retransmissions")
             before = bytes_over(lab, returns, verb)
@@ -280,7 +281,7 @@ def replace_address(lab, device, address, router, metric):
 
 
 def test_renewals():
-    """An address that gets new lifetimes, or is gone for a moment, keeps its endpoint, and a transfer its subflow."""
+    """An address that gets new lifetimes, or disappears for a moment, keeps its endpoint, and a transfer its subflow."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -312,7 +313,7 @@ def advertise(lab, prefix, preferred, lifetime=600):
 
 
 def test_prefixes_of_router_advertisements():
-    """The kernel's own addresses and routes; one prefix is given up and another one comes; a link-local address is no network's."""
+    """Addresses and routes of the kernel's own; a second prefix replaces the first; a link-local address gets no endpoint."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         for line in ("addr del fd01::2/64 dev wifi", "route flush default dev wifi"):
@@ -333,22 +334,22 @@ def test_prefixes_of_router_advertisements():
             found = ip(lab, "-6", "route", "show", "table", table)
             check([line for line in found if line.startswith("default via fe80::99 dev wifi " + OURS)] and
                   [line for line in found if line.startswith("2001:db8:1::/64 dev wifi " + OURS)], found)
-            # the provider has renumbered: RFC 4862 lets connections go on, and begins none
+            # the provider renumbers: with a deprecated address connections go on, and none begins (RFC 4862)
             advertise(lab, "2001:db8:1::", preferred=0)
             advertise(lab, "2001:db8:2::", preferred=600)
             wait_until(lambda: of_prefix("2001:db8:2:"), 20, "the endpoint of the second prefix")
             wait_until(lambda: not of_prefix("2001:db8:1:"), 20, "none of the first one")
             added = [command for command in manager.done() if "endpoint add 2001:db8:2:" in command]
             check(manager.done().index(added[0]) < max(i for i, command in enumerate(manager.done()) if "endpoint delete" in command),
-                  "the new one comes first: %s" % manager.done())
-            # the router takes its leave
+                  "the new endpoint isn't made first: %s" % manager.done())
+            # the router announces that it is no default router any more
             advertise(lab, "2001:db8:2::", preferred=600, lifetime=0)
             wait_until(lambda: not of_prefix("2001:"), 20, "none without a default route")
             wait_until(lambda: not [rule for rule in ip(lab, "-6", "rule") if "2001:" in rule], 20, "no rule for it either")
 
 
 def test_more_messages_than_it_can_take():
-    """While it stands still the kernel loses messages for it (ENOBUFS); then it sees what there is."""
+    """While the service stands still the kernel drops messages for it (ENOBUFS); then it reads the whole state."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         with PathManager(lab) as manager:
@@ -366,7 +367,7 @@ def test_more_messages_than_it_can_take():
 
 
 def test_a_restart_while_a_transfer_runs():
-    """As of an upgrade: the kernel closes the subflows of endpoints that go, and opens new ones; no transfer ends with it."""
+    """As for an upgrade: the kernel closes the subflows of removed endpoints, and opens new ones; no transfer ends."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -385,7 +386,7 @@ def test_a_restart_while_a_transfer_runs():
 @long
 @waits
 def test_a_stop_ends_no_connection():
-    """A connection has lost its first network, and is over the second one alone: that one's endpoint, rule and table stay; --remove takes them."""
+    """A connection has lost its first network: the endpoint, rule and table of the second one stay until --remove."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -407,7 +408,7 @@ def test_a_stop_ends_no_connection():
 
 @long
 def test_a_network_falls_silent():
-    """Either one, during a transfer: it is asked again until it answers, and then carries bytes again."""
+    """One of the two, during a transfer: the kernel sends it SYNs until it answers, and then it carries bytes again."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
@@ -428,7 +429,7 @@ def test_a_network_falls_silent():
 @long
 @waits
 def test_the_last_network_is_back():
-    """Both are silent during a download, and one works again: its peer hears that the other one's subflows have gone, and is prompted."""
+    """Both are silent during a download, then one works: the converter learns that the other one's subflow is gone, and is prompted."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50), lte=Link(delay_ms=25, rate_mbit=30)) as lab:
         bare(lab)
         serve(lab)
@@ -441,7 +442,7 @@ def test_the_last_network_is_back():
             wait_until(lambda: carried(lab)["lte"] > before + 50000, 10, "bytes over lte")
             lab.lte.down()
             manager.said("lte 10.2.0.2: silent, as all are")
-            # so long that it counts as silent, and isn't a pause: three SYNs a second
+            # long enough to count as silence, and not as a pause: three SYNs a second
             asked = lab.lte.stats()["a-to-b"]["in_bytes"]
             wait_until(lambda: lab.lte.stats()["a-to-b"]["in_bytes"] > asked + 1200, 20, "SYNs for some seconds")
             before = carried(lab)["lte"]
@@ -453,11 +454,11 @@ def test_the_last_network_is_back():
         packets = capture.packets()
         removed = [(at, value[-1]) for at, packet in enumerate(packets) for kind, value in packet.options
                    if kind == OPT_MPTCP and value[0] >> 4 == REMOVE_ADDR]
-        # wifi's is 0, as the connection began from there
+        # wifi's address ID is 0, as the connection began there
         own = next(at for at, number in removed if number != 0)
         # by a SYN of plain TCP, unless data has come before its answer
         answer = max([at for at in range(own) if packets[at].synack and not packets[at].mptcp], default=0)
-        equal([number for at, number in removed if answer <= at < own][-1:], [0], "what is taken back between lte's answer and its old subflow")
+        equal([number for at, number in removed if answer <= at < own][-1:], [0], "the address that is removed between lte's answer and the end of its old subflow")
         port = next(packet.sport for packet in packets[own:] if packet.syn and "MP_JOIN" in packet.mptcp)
         prompts = [packet for packet in packets if packet.sport == port and "MP_PRIO" in packet.mptcp]
         check(len(prompts) >= 2, "%d acknowledgements that prompt" % len(prompts))

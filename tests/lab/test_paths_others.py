@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_paths_others.py - "convertize paths --manage" takes away what it made and nothing else, and leaves to others what is theirs"""
+"""test_paths_others.py - "convertize paths --manage" removes only what it has made, and leaves the settings of others alone"""
 import json
 import os
 import signal
@@ -10,7 +10,7 @@ from convertlab.paths import DEVICES, OURS, Nmcli, PathManager, bare, endpoints,
 
 
 def test_killed():
-    """After a kill -9 all that it made is there; the next one knows it, mends it, and takes it away."""
+    """After kill -9 all that it made stays; the next service knows it, mends it, and removes it."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
@@ -19,7 +19,7 @@ def test_killed():
             manager.process.wait()
             known = endpoints(lab)
             equal(len(known), 4, "endpoints after a kill")
-            # one of them goes meanwhile, and its number is given to somebody else's
+            # meanwhile one endpoint goes, and another program's gets its ID
             lab.client.ip("addr del 10.2.0.2/24 dev lte", "addr add 10.2.0.9/24 dev lte", "route replace default via 10.2.0.1 dev lte metric 200",
                           "mptcp endpoint del id %d" % known["10.2.0.2"][0],
                           "mptcp endpoint add 10.99.0.1 id %d signal" % known["10.2.0.2"][0])
@@ -32,7 +32,7 @@ def test_killed():
         lab.client.ip("mptcp endpoint del id %d" % known["10.2.0.2"][0], "addr del 10.2.0.9/24 dev lte", "addr add 10.2.0.2/24 dev lte",
                       "route replace default via 10.2.0.1 dev lte metric 200")
         equal(state(lab), before, "what there is in the end")
-        # and without another one: what is left is taken away by --remove
+        # and without another service: --remove removes what is left
         with PathManager(lab) as manager:
             manager.process.kill()
             manager.process.wait()
@@ -57,13 +57,13 @@ def test_endpoints_cannot_be_read():
 
 
 def test_it_ends_in_spite_of_errors():
-    """It takes away what it made if the kernel fails for a moment, or the memory can't be written; it fails if it can't wait for events."""
+    """It removes what it made if the kernel fails for a moment, or it can't write its memory; it fails if it can't wait for events."""
     need("strace")
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
         with PathManager(lab, env={"ASAN_OPTIONS": "detect_leaks=0"}) as manager:  # LeakSanitizer doesn't work under strace
-            # sockets to the service manager, for subflows, ways and endpoints, and those for the next try
+            # the sockets to the service manager, for subflows, routes and endpoints, and those of its second try
             strace = lab.client.popen(["strace", "-e", "trace=socket", "-e", "inject=socket:error=ENFILE:when=1..7", "-p",
                                        str(manager.process.pid)])
             strace.wait_log("attached")
@@ -84,7 +84,7 @@ def test_it_ends_in_spite_of_errors():
 
 
 def test_others_are_left_alone():
-    """Rules, routes, tables, endpoints and limits of others: the same before, meanwhile and afterwards."""
+    """The service never changes others' rules, routes, tables, endpoints and limits."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         lab.client.ip("rule add from 10.1.0.2 table 101", "route add default via 10.1.0.1 dev wifi table 101",
@@ -96,14 +96,14 @@ def test_others_are_left_alone():
         with PathManager(lab) as manager:
             for kind, lines in enumerate(foreign):
                 now = state(lab)[kind]
-                equal([line for line in lines if line not in now], [], "what isn't there any more")
+                equal([line for line in lines if line not in now], [], "others' lines that are gone")
             ours = [line for kind in (0, 1, 2, 3) for line in state(lab)[kind] if line not in foreign[kind]]
             check(all(OURS in line for line in ours) and not [line for line in ours if "8810" in line or "8811" in line], ours)
             check("from 10.1.0.2 " not in "\n".join(manager.done()), manager.done())
             manager.said("lte 10.2.0.2: used, table ")
             manager.said("its endpoint is somebody else's, and left alone")
             manager.said("wifi 10.1.0.2: used, table 101, by somebody else's rule")
-            # somebody takes one of ours, and the limit: it is put back, and what is somebody's is somebody's
+            # another program removes one of our endpoints: the service makes it again
             lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
             manager.process.send_signal(signal.SIGHUP)
             wait_until(lambda: "10.1.0.2" in endpoints(lab), 10, "the endpoint that was taken")
@@ -154,7 +154,7 @@ def test_router_of_ipv6_for_ipv4():
 
 
 def test_vpn():
-    """While all traffic goes through a tunnel there are no paths beside it, unless that is wanted."""
+    """While all traffic goes through a tunnel the service makes no paths beside it."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
@@ -172,7 +172,7 @@ def test_vpn():
 
 
 def test_network_manager_keeps_the_endpoints():
-    """Those of its devices, and as connection.mptcp-flags says; rules and tables are still to be made."""
+    """NetworkManager makes its devices' endpoints by connection.mptcp-flags; the service still makes rules and tables."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         nm = Nmcli(lab)
@@ -185,7 +185,7 @@ def test_network_manager_keeps_the_endpoints():
                 manager.said("its endpoint is left to NetworkManager (connection.mptcp-flags)")
                 wait_until(lambda: set(endpoints(lab)) == {"10.2.0.2", "fd02::2"}, 10, "no endpoint for what is NetworkManager's")
                 check([rule for rule in ip(lab, "rule") if "from 10.1.0.2 " in rule], "its rule")
-                # one before 1.40 has no such property, and knows that lte is metered
+                # a NetworkManager before 1.40 has no such property, but knows that lte is metered
                 nm.says("lte", "", "yes")
                 manager.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: endpoints(lab).get("10.2.0.2", (0, ""))[1] == "subflow backup dev lte", 10, "a backup, since it is metered")
@@ -229,7 +229,7 @@ def test_network_manager_does_not_answer():
 
 
 def test_network_goes_while_nmcli_runs():
-    """The host is read again afterwards: no endpoint is made for an address that has gone meanwhile."""
+    """The service reads the host again afterwards, and makes no endpoint for an address that is gone."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         nm = Nmcli(lab)
@@ -241,7 +241,7 @@ def test_network_goes_while_nmcli_runs():
 
 
 def test_mptcpd_keeps_the_endpoints():
-    """A process of that name in this network namespace; one elsewhere is no reason. Rules and tables are made."""
+    """It is a process of that name with a netlink socket in this network namespace. The service still makes rules and tables."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         with stand_in(lab, "mptcpd", sockets=False), PathManager(lab) as manager:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_paths_service.py - "convertize paths" as an administrator meets it: its errors, its file, its unit, and what it shows"""
+"""test_paths_service.py - "convertize paths" for an administrator: its errors, its configuration, its unit, and its output"""
 import json
 import os
 import re
@@ -16,11 +16,11 @@ NOBODY = 65534
 EXPOSURE_MAX = 1.5
 
 
-# --- what can't be done --------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------
 
 
 def test_errors_name_the_remedy():
-    """No privilege, MPTCP switched off, another one, options that are wrong."""
+    """No privilege, MPTCP switched off, another manager, wrong options."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
@@ -41,24 +41,24 @@ def test_errors_name_the_remedy():
         check("CONVERTIZE_DEVICE: \"a/b\" isn't a device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")
         check("exclude each other" in fails("--once", "--manage", status=2), "two at once")
         check("leave --dry-run out" in fails("--dry-run", status=2), "--dry-run alone")
-        equal(state(lab), before, "what there is after all that failed")
+        equal(state(lab), before, "the host after all these errors")
         with PathManager(lab):
             check("another one manages paths here already" in fails("--manage"), "two managers")
             check("another one" in fails("--remove"), "--remove beside a manager")
             lab.client.run([lab.build.program("convertize"), "paths", "--manage", "--dry-run", "--config", "none"])
 
 
-def test_nobody_else_s_lock():
-    """No other user stops the service by its files, and what it leaves behind goes with its network namespace, or at its end."""
+def test_locks_of_other_users():
+    """Other users can't stop the service by locking its files. It removes its files at its end, and those of namespaces that are gone."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         with PathManager(lab, wrapper=["sh", "-c", "umask 077; exec \"$@\"", "sh"]) as manager:
             number = os.stat("/proc/%d/ns/net" % manager.process.pid).st_ino
-            # the service's user must be able to read what root's has made
+            # a service under another user must be able to read the file of root's
             equal(os.stat("/run/convertize/paths-%d" % number).st_mode & 0o777, 0o644, "the file's mode, whatever the umask is")
             manager.process.kill()
             manager.process.wait()
-            # whoever can open a file can lock it
+            # a user who can open a file can lock it
             holders = [lab.client.popen(["setpriv", "--reuid", NOBODY, "--clear-groups", "flock", "/run/convertize/" + name, "sh", "-c",
                                          "echo held; read -r _"], name="holder", stdin=subprocess.PIPE)
                        for name in os.listdir("/run/convertize") if name.startswith("paths-%d" % number)]
@@ -83,7 +83,7 @@ def test_nobody_else_s_lock():
 
 
 def test_names_of_devices_in_a_terminal():
-    """They may have any characters but blanks: none is a command for a shell or a terminal."""
+    """Names may contain any characters but blanks: none may become a command for a shell or a terminal."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         name = "x;id>z\x1b[7m\a"
@@ -101,7 +101,7 @@ def test_names_of_devices_in_a_terminal():
 
 
 def test_the_configuration_file():
-    """The administrator's file has the same words; what is wrong there is named with its line."""
+    """The administrator's file has the same settings; an error names the line."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         path = os.path.join(lab.directory, "convertize.conf")
@@ -117,7 +117,7 @@ def test_the_configuration_file():
         result = run("converter 10.9.0.1\ntables 5\n", "--once", "--dry-run", check=False)
         equal((result.returncode, result.stderr), (2, "convertize: %s:2: tables: \"5\" isn't a range of routing tables; write it as in 8803-8866\n" % path),
               "a wrong line")
-        # they are no variables of programs
+        # programs don't get these settings as variables
         with open(path, "w", encoding="ascii") as file:
             file.write("converter 10.9.0.1\ndevice lte\n")
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
@@ -130,7 +130,7 @@ def test_the_configuration_file():
 
 
 def test_the_unit():
-    """Under the real systemd: it starts with its one capability, is watched, reloads, and leaves nothing when it is stopped."""
+    """Under the real systemd: it starts with its one capability, reloads, recovers from a kill, and leaves nothing behind."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
@@ -161,7 +161,7 @@ def test_the_unit():
             lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
             systemd.systemctl("reload", "convertize-paths")
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoint that was taken")
-            # killed: systemd starts another one, which knows what is its own
+            # systemd restarts a killed service, which knows its own endpoints
             known = endpoints(lab)
             systemd.run("kill", "-9", main_pid)
             wait_until(lambda: systemd.systemctl("show", "-P", "MainPID", "convertize-paths").stdout.strip() not in ("0", main_pid) and
@@ -173,13 +173,13 @@ def test_the_unit():
             return "exposure %s" % level[1]
 
 
-# --- what is shown ----------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------
 
 
 @long
 @waits
 def test_what_is_shown():
-    """To an ordinary user: which networks work, by asking the converter over each; what they carry; who keeps their endpoints."""
+    """An ordinary user sees which networks reach the converter, what they carry, and which program keeps their endpoints."""
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30), core=Link(delay_ms=1)) as lab:
         bare(lab)
         serve(lab)
@@ -212,7 +212,7 @@ def test_what_is_shown():
             check(wifi["mptcp"] and 12 <= wifi["answer_ms"] < 1000, wifi)
             lab.lte.down()
             rows = {row["address"]: row for row in shows(*asked)["networks"]}
-            # the devices are read before the subflows, and bytes come between
+            # convertize reads the devices before the subflows, and bytes arrive in between
             check(rows["10.1.0.2"]["device_received"] > wifi["subflows"]["received"] > 0, (wifi, rows))
             equal((rows["10.1.0.2"]["works"], rows["10.2.0.2"]["works"], rows["10.2.0.2"]["problem"], rows["10.2.0.2"]["converter"]),
                   (True, False, "nothing comes back", "10.9.0.1:1234"), "lte is silent")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_platform.py - is this kernel as the shim and convertd take it to be?
+"""test_platform.py - does this kernel behave as the shim and convertd expect?
 
 Each test shows one behaviour that the design rests on (DESIGN.md, doc/decisions.md). Where the product works around a defect, the test
 proves the cure and says whether the defect is there.
@@ -32,7 +32,7 @@ TCP_ESTABLISHED, TCP_SYN_RECV, TCP_CLOSE = 1, 3, 7
 TCPI_OPT_SYN_DATA = 32
 PORT = 7000
 DELAY = 0.010  # one way, of both links
-LONG_DELAY = 0.150  # where a test looks at what is between a SYN and the third ACK: longer than any process waits for a CPU
+LONG_DELAY = 0.150  # for tests that look between a SYN and the third ACK: longer than any process waits for a CPU
 
 OUT, IN, ERR, HUP, ET = select.EPOLLOUT, select.EPOLLIN, select.EPOLLERR, select.EPOLLHUP, select.EPOLLET
 
@@ -43,7 +43,7 @@ def new_lab(delay=DELAY, **options):
 
 
 def listener(lab, protocol=IPPROTO_MPTCP, address=None):
-    """A listener on the converter that takes data in SYNs without a cookie; over MPTCP, where the kernel has that."""
+    """A listener on the converter that takes data in SYNs without a cookie; over MPTCP only if the kernel can."""
     address = address or lab.converter.addr4
     sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -57,7 +57,7 @@ def listener(lab, protocol=IPPROTO_MPTCP, address=None):
 
 
 def client_socket(lab, protocol=IPPROTO_MPTCP, family=socket.AF_INET):
-    """A non-blocking socket of the client which may send data in its SYN without a cookie, where the kernel has that."""
+    """A non-blocking socket of the client that sends data in its SYN without a cookie, if the kernel can."""
     sock = lab.client.socket(family, socket.SOCK_STREAM, protocol)
     if protocol in kernel.protocols_with_fastopen():
         sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
@@ -66,7 +66,7 @@ def client_socket(lab, protocol=IPPROTO_MPTCP, family=socket.AF_INET):
 
 
 def reach(client, address, data):
-    """Connects with data in the SYN; with data behind the handshake where the kernel has no Fast Open. Returns how many bytes are in the SYN."""
+    """Connects with data in the SYN, or behind the handshake without Fast Open. Returns how many bytes the SYN takes."""
     if client.proto in kernel.protocols_with_fastopen():
         return client.sendto(data, MSG_FASTOPEN, address)
     client.connect_ex(address)
@@ -76,14 +76,14 @@ def reach(client, address, data):
 
 
 def disconnect(sock):
-    """connect(AF_UNSPEC), which Python's socket module can't say."""
+    """connect(AF_UNSPEC), which Python's socket module can't call."""
     address = struct.pack("H14x", socket.AF_UNSPEC)
     if ctypes.CDLL(None, use_errno=True).connect(sock.fileno(), address, len(address)) != 0:
         raise OSError(ctypes.get_errno(), "connect(AF_UNSPEC)")
 
 
 def events(sock, wait, mask=select.POLLIN | select.POLLOUT):
-    """What poll() says within `wait` seconds."""
+    """The events of poll() within `wait` seconds."""
     poller = select.poll()
     poller.register(sock, mask)
     found = poller.poll(wait * 1000)
@@ -108,7 +108,7 @@ def cookie(sock):
 
 
 def ms(seconds):
-    """For what is printed."""
+    """A time as text."""
     return "%.1f ms" % (seconds * 1000)
 
 
@@ -117,7 +117,7 @@ def ms(seconds):
 
 @kernel.needs("fastopen")
 def test_fastopen_most():
-    """The most that a SYN takes: MTU - 80 on IPv4, MTU - 100 on IPv6 at least to within options."""
+    """How much data a SYN takes: at least MTU - 100 bytes on IPv4, and MTU - 120 on IPv6."""
     found = []
     with new_lab() as lab:
         for address in (lab.converter.addr4, lab.converter.addr6):
@@ -130,7 +130,7 @@ def test_fastopen_most():
 
 @kernel.needs("fastopen")
 def test_fastopen_not_taken():
-    """Where the listener takes no data in SYNs it comes with the handshake's end, and the client can tell."""
+    """If the listener takes no data in SYNs, the data comes behind the handshake, and the client can tell."""
     with new_lab(converter_fastopen=1) as lab, listener(lab) as listening, client_socket(lab) as client:
         client.sendto(b"e" * 300, MSG_FASTOPEN, (lab.converter.addr4, PORT))
         accepted, _ = listening.accept()
@@ -147,7 +147,7 @@ def test_fastopen_not_taken():
 
 @kernel.needs("fastopen")
 def test_cookie():
-    """SO_COOKIE names a socket through connect, failure, disconnect and dup, and never comes again."""
+    """SO_COOKIE names a socket through connect, failure, disconnect and dup, and no other socket gets it."""
     with new_lab() as lab, listener(lab), client_socket(lab) as client:
         first = cookie(client)
         client.sendto(b"e", MSG_FASTOPEN, (lab.converter.addr4, lab.addresses.refused_port))
@@ -168,7 +168,7 @@ def test_cookie():
 
 @kernel.needs("rcvlowat")
 def test_rcvlowat():
-    """SO_RCVLOWAT keeps poll and epoll quiet about less; peeking sees it all the same and consumes nothing."""
+    """With SO_RCVLOWAT poll and epoll don't report fewer bytes; peeking shows them all the same and consumes nothing."""
     with new_lab() as lab, listener(lab) as listening, client_socket(lab) as client, select.epoll() as epoll:
         reach(client, (lab.converter.addr4, PORT), b"e")
         equal(events(client, 1), select.POLLOUT, "events at the SYN+ACK")
@@ -189,7 +189,7 @@ def test_rcvlowat():
 
 
 def peek(sock):
-    """What lies in the receive queue."""
+    """The bytes in the receive queue."""
     try:
         return sock.recv(100, socket.MSG_PEEK)
     except BlockingIOError:
@@ -197,7 +197,7 @@ def peek(sock):
 
 
 def test_peek_again():
-    """What arrives behind bytes that were peeked at: MSG_PEEK shows it, at the latest once FIONREAD was asked. Both answers are fine."""
+    """MSG_PEEK shows bytes behind bytes that were peeked at before, at the latest after FIONREAD. Both answers are fine."""
     with new_lab() as lab, listener(lab) as listening, client_socket(lab) as client:
         reach(client, (lab.converter.addr4, PORT), b"e")
         accepted, _ = listening.accept()
@@ -207,10 +207,10 @@ def test_peek_again():
             accepted.sendall(b"abc")
             wait_until(lambda: peek(client) == b"abc", 5, "three bytes")
             accepted.sendall(b"defghij")
-            wait_until(lambda: unread_by_peer(accepted) == 0, 5, "the others' acknowledgement")
+            wait_until(lambda: unread_by_peer(accepted) == 0, 5, "the acknowledgement of the others")
             hidden = peek(client) != b"abcdefghij"
             equal(struct.unpack("i", fcntl.ioctl(client, termios.FIONREAD, bytes(4)))[0], 10, "readable bytes")
-            equal(peek(client), b"abcdefghij", "what is shown then")
+            equal(peek(client), b"abcdefghij", "what MSG_PEEK shows then")
             equal(client.recv(100), b"abcdefghij", "what is read")
     return "hidden until FIONREAD was asked" if hidden else "shown at once"
 
@@ -221,12 +221,12 @@ def unread_by_peer(sock):
 
 
 def test_epoll_mod_rearms():
-    """EPOLL_CTL_MOD makes an edge-triggered registration report a state that was reported before."""
+    """After EPOLL_CTL_MOD an edge-triggered registration reports a state again."""
     with new_lab() as lab, listener(lab), client_socket(lab) as client, select.epoll() as epoll:
         reach(client, (lab.converter.addr4, PORT), b"e")
         epoll.register(client, OUT | ET)
         equal([event for _, event in epoll.poll(1)], [OUT], "events at the SYN+ACK")
-        # Linux 6.12 and older tell of room once more when the data is acknowledged
+        # Linux 6.12 and older report room once more when the peer acknowledges the data
         wait_until(lambda: epoll.poll(0.05) == [], 5, "an end of the events")
         epoll.modify(client, OUT | ET)
         equal([event for _, event in epoll.poll(1)], [OUT], "events after EPOLL_CTL_MOD")
@@ -252,7 +252,7 @@ def test_connect_again():
                     listening.accept()[0].close()
                 disconnect(client)
                 notes.append("%s after %s" % (so_error(client), before))
-                # what the disconnect itself reports
+                # the events of the disconnect itself
                 while epoll.poll(0.01):
                     pass
                 equal(again(client, (lab.converter.addr4, PORT)), 3, "bytes taken the second time, after %s" % before)
@@ -266,7 +266,7 @@ def test_connect_again():
 
 
 def again(client, address):
-    """Data in a SYN; ECONNABORTED may be said once (an error left from before)."""
+    """Sends data in a SYN. The first try may fail with ECONNABORTED, an error left from before."""
     try:
         return client.sendto(b"two", MSG_FASTOPEN, address)
     except ConnectionAbortedError:
@@ -277,17 +277,17 @@ def again(client, address):
 
 
 def accept_early(lab, listening, client):
-    """Connects with data in the SYN; returns the accepted socket, which still is in SYN_RECV."""
+    """Connects with data in the SYN; returns the accepted socket, which is still in SYN_RECV."""
     client.sendto(b"request", MSG_FASTOPEN, (lab.converter.addr4, PORT))
     accepted, _ = listening.accept()
-    equal(tcp_info(accepted)[0], TCP_SYN_RECV, "the state of what was accepted")
+    equal(tcp_info(accepted)[0], TCP_SYN_RECV, "the state of the accepted socket")
     accepted.setblocking(False)
     return accepted
 
 
 @kernel.needs("fastopen")
 def test_accept_in_syn_recv():
-    """accept() comes with the SYN, and its data is there."""
+    """accept() returns at the SYN, and its data is there."""
     with new_lab(LONG_DELAY) as lab, listener(lab) as listening, client_socket(lab) as client:
         with accept_early(lab, listening, client) as accepted:
             equal(accepted.recv(100), b"request", "the data")
@@ -297,7 +297,7 @@ def test_accept_in_syn_recv():
 
 @kernel.needs("fastopen")
 def test_early_reply_is_stuck():
-    """What is written before the third ACK: does it arrive? convertd doesn't write then, so both answers are fine."""
+    """Does a reply arrive that was written before the third ACK? convertd doesn't write then, so both answers are fine."""
     arrived = {}
     with new_lab(LONG_DELAY) as lab:
         for name, protocol in (("MPTCP", IPPROTO_MPTCP), ("TCP", socket.IPPROTO_TCP)):
@@ -313,7 +313,7 @@ def test_early_reply_is_stuck():
 
 @kernel.needs("fastopen")
 def test_nodelay_flushes():
-    """What was written before the third ACK goes out when TCP_NODELAY is set after it."""
+    """A reply that was written before the third ACK leaves when TCP_NODELAY is set after it."""
     with new_lab(LONG_DELAY) as lab, listener(lab) as listening, client_socket(lab) as client:
         with accept_early(lab, listening, client) as accepted:
             accepted.send(b"reply")
@@ -323,8 +323,10 @@ def test_nodelay_flushes():
 
 
 def test_nagle_of_uploads():
-    """A byte that arrives during an upload makes Multipath TCP's options 4 bytes longer, and so the ends of segments that were cut before
-    short ones: Nagle's algorithm may hold the last segment back for a round trip. It doesn't with TCP_NODELAY."""
+    """A byte that arrives during an upload makes Multipath TCP's options 4 bytes longer, so that Linux splits segments again.
+
+    Nagle's algorithm may hold the short last one back for a round trip; with TCP_NODELAY it doesn't.
+    """
     size, found = 65536, {}
     with Lab(wifi=Link(delay_ms=30), lte=None) as lab, listener(lab) as listening:
         for greets, no_delay in ((False, False), (True, False), (True, True)):
@@ -347,7 +349,7 @@ def test_nagle_of_uploads():
 
 
 def test_data_after_close():
-    """A closed TCP socket answers data by a reset. MPTCP: until its window is full, and for a minute? Both answers are fine."""
+    """A closed TCP socket answers data by a reset. Does an MPTCP one take data until its window is full? Both answers are fine."""
     said = {}
     with new_lab() as lab:
         for name, protocol in (("MPTCP", IPPROTO_MPTCP), ("TCP", socket.IPPROTO_TCP)):
@@ -370,19 +372,19 @@ def test_data_after_close():
 
 
 def keepalive(sock):
-    """Asks at once if nothing came within the last second, then each second; the connection ends with the third probe."""
+    """Probes after a second of silence, then each second; the connection ends when a third probe would be due."""
     for level, name, value in ((socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
                                (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)):
         sock.setsockopt(level, name, value)
 
 
 def tcp_state(sock):
-    """Of an MPTCP socket: that of its first subflow."""
+    """The TCP state; of an MPTCP socket, that of its first subflow."""
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
 
 
 def test_keepalive_behind_the_handshake():
-    """Keepalive set when a SYN with data was answered: a reset that was lost comes with the first probe, MPTCP or not."""
+    """Keepalive that is set after the SYN+ACK: the first probe brings a reset that was lost, over MPTCP and TCP."""
     with new_lab() as lab:
         for protocol in kernel.protocols_with_fastopen():
             with listener(lab, protocol) as listening, client_socket(lab, protocol) as client:
@@ -400,7 +402,7 @@ def test_keepalive_behind_the_handshake():
 
 
 def test_keepalive_of_an_established_connection():
-    """ETIMEDOUT on TCP. MPTCP closes the subflow, and tells nobody? The shim looks at the state. Both answers are fine."""
+    """On TCP ETIMEDOUT. Does MPTCP only close the subflow, without an event? The shim looks at the state. Both answers are fine."""
     with new_lab() as lab:
         for protocol in (socket.IPPROTO_TCP, IPPROTO_MPTCP):
             with listener(lab, protocol) as listening, lab.client.socket(protocol=protocol) as client:
@@ -413,15 +415,15 @@ def test_keepalive_of_an_established_connection():
                     wait_until(lambda: tcp_state(client) == TCP_CLOSE, 10, "keepalive to give it up")  # pylint: disable=W0640
                     told = bool(select.select([client], [], [], 0)[0])
                 lab.wifi.up()
-            check(told or protocol != socket.IPPROTO_TCP, "TCP tells nobody")
-    return "MPTCP tells it" if told else "MPTCP tells nobody"
+            check(told or protocol != socket.IPPROTO_TCP, "TCP reports nothing")
+    return "MPTCP reports it" if told else "MPTCP reports nothing"
 
 
-LAST_SENDER = 6  # seconds of SO_SNDTIMEO, so that a sender which nobody wakes ends as well
+LAST_SENDER = 6  # seconds of SO_SNDTIMEO, so that a sender also ends if nothing wakes it
 
 
 def sends_without_end(sock, ended):
-    """In a thread: until there is an error, and then when that was."""
+    """Runs in a thread: sends until there is an error, and notes the time of that."""
     try:
         while True:
             sock.send(bytes(65536))
@@ -430,7 +432,7 @@ def sends_without_end(sock, ended):
 
 
 def test_last_path_is_reset():
-    """A peer that has lost all connections resets them. TCP tells it at once; MPTCP after close_timeout, but does it a waiting sender?"""
+    """A peer without the connection resets it. TCP reports that at once, MPTCP after close_timeout; when does a waiting sender end?"""
     said = {}
     with new_lab() as lab:
         adjustable = lab.client.has_sysctl("net.mptcp.close_timeout")
@@ -463,7 +465,7 @@ def test_last_path_is_reset():
 
 # --- nftables -------------------------------------------------------------------------------
 
-# The window of a SYN isn't scaled, and MPTCP takes it as if it were. N for each scale.
+# The window of a SYN isn't scaled, but MPTCP takes it for scaled. One rule for each scale.
 RULE = "tcp dport %d tcp flags & (syn|ack) == syn tcp option mptcp subtype 0 tcp option window count %d " \
     "tcp window set tcp window >> %d"
 
@@ -476,7 +478,7 @@ def syn_window_table(flags=""):
 
 
 def nft(host, text):
-    """Has nft do what the text says; skips the test where it can't."""
+    """Has nft apply the rules; skips the test if it can't."""
     need("nft", "nftables")
     result = host.run(["nft", "-f", "-"], input=text, check=False)
     if result.returncode != 0:
@@ -489,7 +491,7 @@ def nft_version(host):
 
 
 def saved_syn(lab, protocol, receive_buffer=0):
-    """The SYN as the converter's TCP saw it (a plain TCP listener can say, whatever the client speaks)."""
+    """The SYN that the converter's TCP received (a plain TCP listener can save it, also for an MPTCP client)."""
     with listener(lab, socket.IPPROTO_TCP) as listening, lab.client.socket(protocol=protocol) as client:
         listening.setsockopt(socket.IPPROTO_TCP, TCP_SAVE_SYN, 1)
         if receive_buffer:
@@ -502,7 +504,7 @@ def saved_syn(lab, protocol, receive_buffer=0):
 
 
 def test_nft_syn_window():
-    """nftables shifts the window of MP_CAPABLE SYNs by their own scale, and leaves others alone."""
+    """nftables shifts the window of MP_CAPABLE SYNs by their own scale, and changes no other SYN."""
     found = []
     with new_lab() as lab:
         nft(lab.converter, syn_window_table())
@@ -532,7 +534,7 @@ signal.pause()
 
 
 def test_nft_owner_table():
-    """A table with an owner stands against others, and goes with its owner's netlink socket, SIGKILL included."""
+    """Other processes can't remove a table with an owner. It goes with its owner's netlink socket, even after SIGKILL."""
     need("nft", "nftables")
     with new_lab() as lab:
         path = os.path.join(lab.directory, "table")

@@ -3,8 +3,8 @@
 """test_platform_fallback.py - does this kernel lose bytes on MPTCP sockets that fell back to TCP?
 
 Linux 6.18 does, where a segment overlaps what was delivered before; doc/kernel-mptcp-fallback-overlap.md is the report to its
-developers. The library and convertd never leave an application, or a relay, with such a socket. Each test says which kind of
-kernel this is; on one without the fault that is nothing wrong, and the report says what can be relaxed.
+developers. The library and convertd never leave an application, or a relay, with such a socket. Each test says whether this kernel has the
+fault; none fails on a kernel without it, for which the report says what can be relaxed.
 """
 import contextlib
 import fcntl
@@ -25,14 +25,14 @@ OVERLAPS = ("60 of 1060 again", "60 of 1060 again, read at the end", "60 of 1060
 
 
 def verdict(wrong, of):
-    """What the test tells of this kernel."""
+    """Returns the result for this kernel."""
     if wrong:
         return "this kernel has the fault: %d of %d wrong on sockets that fell back, and on no others" % (wrong, of)
-    return "THIS KERNEL HAS NOT THE FAULT: see \"If a kernel has it not\" in doc/kernel-mptcp-fallback-overlap.md"
+    return "THIS KERNEL LACKS THE FAULT: see \"When a kernel lacks the fault\" in doc/kernel-mptcp-fallback-overlap.md"
 
 
 def test_reproducer():
-    """Each byte on the wire is the program's own: plain TCP is right, and so is MPTCP where nothing overlaps."""
+    """The reproducer writes each packet itself: plain TCP is right, and so is MPTCP without overlaps."""
     with Lab(wifi=None, lte=None, core=None) as lab:
         host = lab.add_host("alone")
         result = host.run([lab.build.program(REPRODUCER)], check=False)
@@ -45,7 +45,7 @@ def test_reproducer():
             fell_back = side.startswith("MPTCP") and side != "MPTCP, accepted from a peer without"
             overlaps = any(scenario.startswith(name) for name in OVERLAPS)
             if state == "WRONG":
-                check(fell_back and overlaps, "wrong where it has never been:\n" + line)
+                check(fell_back and overlaps, "wrong where no kernel was wrong before:\n" + line)
                 wrong.append(line)
             tried += fell_back and overlaps
         equal(tried, 3 * len(OVERLAPS), "overlaps tried on sockets that fell back, in\n" + result.stdout)
@@ -55,7 +55,7 @@ def test_reproducer():
 
 @contextlib.contextmanager
 def connection(lab, client_protocol, server_protocol):
-    """A client's socket, and the server's, after some bytes each way."""
+    """Yields a client's and a server's connected socket, after some bytes in each direction."""
     with lab.converter.socket(socket.AF_INET, socket.SOCK_STREAM, server_protocol) as listening, \
             lab.client.socket(socket.AF_INET, socket.SOCK_STREAM, client_protocol) as client:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,7 +79,7 @@ def unacknowledged(sock):
 
 
 def lost_and_sent_again(lab, client, server):
-    """The acknowledgement of 60 bytes is lost, and the first sending of the 1,000 behind them; returns what the client reads."""
+    """Loses the acknowledgement of 60 bytes, and the first sending of the 1,000 behind them; returns the bytes that the client reads."""
     wait_until(lambda: unacknowledged(server) == 0 and unacknowledged(client) == 0, 5, "all to be acknowledged")
     lab.wifi.wait_idle()
     lab.wifi.down("a-to-b")
@@ -99,14 +99,14 @@ def lost_and_sent_again(lab, client, server):
     wait_until(lambda: lab.wifi.stats()["b-to-a"]["down_drop"] > lost, 5, "the 1,000 bytes to be lost")
     lab.wifi.up()
     wait_until(lambda: unacknowledged(server) == 0, 20, "all to be acknowledged")
-    # what was acknowledged can be read
+    # acknowledged bytes can be read
     read()
     read()
     return got
 
 
 def overlapping(lab, client_protocol, server_protocol):
-    """Of TRIES in which one segment brought all 1,060 bytes, or two where MPTCP keeps them apart: how many were wrong."""
+    """Returns how many of TRIES were wrong; in each, one segment brings all 1,060 bytes, or two if MPTCP keeps them apart."""
     wrong = 0
     for _ in range(TRIES):
         with connection(lab, client_protocol, server_protocol) as (client, server), \
@@ -119,7 +119,7 @@ def overlapping(lab, client_protocol, server_protocol):
 
 
 def test_retransmission():
-    """Real hosts: plain TCP and true MPTCP are whole; an MPTCP socket on a plain connection is, or isn't."""
+    """Between two hosts, plain TCP and true MPTCP lose nothing; an MPTCP socket that fell back may."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=None) as lab:
         # no probe of the last segment alone (RFC 8985 7): the time-out sends all, from the first byte that isn't acknowledged
         lab.converter.sysctl("net.ipv4.tcp_early_retrans", 0)
@@ -130,7 +130,7 @@ def test_retransmission():
 
 
 def fell_back(sock):
-    """What SOL_MPTCP tells of a socket: None where it is no MPTCP socket, or not any more."""
+    """MPTCP_INFO's fallback flag of a socket; None if it isn't an MPTCP socket, or is one no longer."""
     try:
         flags, = struct.unpack_from("8xI", sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 100))
         return bool(flags & MPTCP_INFO_FLAG_FALLBACK)
@@ -139,7 +139,7 @@ def fell_back(sock):
 
 
 def test_who_fell_back():
-    """MPTCP_INFO tells it of a socket that connected, and accept() gives a TCP socket where the SYN had no MP_CAPABLE."""
+    """MPTCP_INFO fails on a client's socket that fell back; accept() returns a TCP socket if the SYN had no MP_CAPABLE."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         tcp, mptcp = socket.IPPROTO_TCP, IPPROTO_MPTCP
         for client_protocol, server_protocol, client_says, server_says in (

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_platform_handshake.py - what Linux makes of a third ACK that is late, where data was in the SYN
+"""test_platform_handshake.py - how Linux treats a late third ACK if data was in the SYN
 
-No code of the project runs here. These are the reasons for what doc/decisions.md says of lost third ACKs.
+No code of the project runs here. doc/decisions.md rests on this for lost third ACKs.
 """
 import select
 import socket
@@ -14,12 +14,12 @@ from convertlab.peers import MPTCP, MSG_FASTOPEN, TCP, TCP_FASTOPEN_NO_COOKIE
 PORT = 5000
 TCP_SYN_RECV = 3
 RTT_MS = 20
-# The bytes of one third ACK with timestamps, and some more, fewer than those of two: without MP_CAPABLE and with it
+# More bytes than one third ACK with timestamps has, and fewer than two: without MP_CAPABLE and with it
 ONE_ACK = {TCP: 60, MPTCP: 80}
 
 
 def listen(lab, protocol):
-    """A server's socket that takes data in SYNs."""
+    """Returns a listening socket that takes data in SYNs, if the kernel can."""
     lab.converter.sysctl("net.ipv4.tcp_fastopen", 3)
     sock = lab.converter.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
     if protocol == TCP or kernel.has("fastopen"):
@@ -32,7 +32,7 @@ def listen(lab, protocol):
 
 
 def lose_third_ack(lab, protocol):
-    """The first ACK of a client vanishes."""
+    """Drops a client's first ACK."""
     lab.converter.run(["nft", "-f", "-"], input="""
         table inet lose {
             chain input {
@@ -71,10 +71,10 @@ def after_handshake(lab, protocol, lost, early):
 
 
 def test_late_third_ack():
-    """The RTT is taken from the first SYN+ACK to the ACK of the last: RTO is three times that, and so long a lost answer takes.
+    """Linux measures the RTT from the first SYN+ACK to the ACK of the last one. The RTO, which delays a lost answer, is three times that.
 
-    The client's ACK of a SYN+ACK that was sent again echoes the timestamp of the first one. Without data in the SYN the client
-    doesn't wait for the server: its request completes the handshake, at its own RTO.
+    The client's ACK of a repeated SYN+ACK echoes the timestamp of the first one. Without data in the SYN the client doesn't wait for the
+    server: its request completes the handshake, at its own RTO.
     """
     seen = []
     for protocol, name in ((TCP, "TCP"), (MPTCP, "MPTCP")):
@@ -86,14 +86,14 @@ def test_late_third_ack():
             seen.append("%s, %s, data %s: RTT %.0f ms, RTO %.0f ms"
                         % (name, "lost" if lost else "not lost", "in the SYN" if early else "behind", rtt, rto))
             if lost and early:
-                check(rtt > 900 and rto > 2700, "it is mended: " + seen[-1])
+                check(rtt > 900 and rto > 2700, "this kernel is better: " + seen[-1])
             else:
                 check(rtt < 500 and rto < 1100, seen[-1])
     return "; ".join(seen)
 
 
 def test_way_around():
-    """net.ipv4.tcp_rto_max_ms (Linux 6.15) bounds what comes of it; MPTCP sockets haven't TCP_RTO_MAX_MS, which does for one socket."""
+    """net.ipv4.tcp_rto_max_ms (Linux 6.15) bounds that RTO. TCP_RTO_MAX_MS does so for one socket, but not for an MPTCP one."""
     with Lab(wifi=Link(delay_ms=RTT_MS / 2), lte=None, core=Link()) as lab:
         if not lab.converter.has_sysctl("net.ipv4.tcp_rto_max_ms"):
             raise Unsuitable("this kernel has no net.ipv4.tcp_rto_max_ms (Linux 6.15)")

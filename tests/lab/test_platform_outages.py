@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_platform_outages.py - what this kernel's Multipath TCP makes of paths that fail, as doc/kernel-mptcp-outages.md reports it
+"""test_platform_outages.py - how this kernel's Multipath TCP treats paths that fail; doc/kernel-mptcp-outages.md is the report
 
-The path manager's theory (src/paths/outage.c) rests on it. On a kernel without one of these faults nothing is wrong, and the report
-says what can be relaxed.
+The path manager's theory (src/paths/outage.c) rests on it. The test doesn't fail on a kernel without one of these faults; the report says
+what can be relaxed then.
 """
 from convertlab import Lab, check, equal, main
 
 REPRODUCER = "doc/reproducers/mptcp-outages"
-CASES = ("timer", "close", "number", "limit", "window", "join")  # "return" takes a minute, and is seen in most outages, not in each
+CASES = ("timer", "close", "number", "limit", "window", "join")  # "return" takes a minute, and doesn't show in each outage
 
 
 def test_reproducer():
-    """Each case is tried, whatever comes of it."""
+    """The reproducer tries each case, with any result."""
     with Lab(wifi=None, lte=None, core=None) as lab:
         host = lab.add_host("alone")
         result = host.run([lab.build.program(REPRODUCER), *CASES], check=False)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_platform_processes.py - does this kernel tell all processes that have a socket what has become of its SYN?
+"""test_platform_processes.py - does this kernel tell all processes with a socket the outcome of its SYN?
 
-What src/shim/connect/follow.c rests on: the facts of the handshake are there for everybody, and belong to one SYN.
+src/shim/connect/follow.c rests on this: each process sees the facts of the handshake, and they belong to one SYN.
 """
 import fcntl
 import os
@@ -19,18 +19,18 @@ CONFIRMS = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS
 
 
 def facts(sock):
-    """Those of tcpi_options that say whether the SYN's data was taken, and whether there are timestamps."""
+    """The bits of tcpi_options for data taken from the SYN, and for timestamps."""
     return tcp_info(sock)[1] & CONFIRMS
 
 
 def received(sock):
-    """How much MSG_PEEK shows of what has come. On Linux 6.12 it shows nothing behind what it has shown until FIONREAD is asked."""
+    """How many bytes MSG_PEEK shows. On Linux 6.12 it shows nothing behind bytes that it has shown before, until FIONREAD."""
     fcntl.ioctl(sock, termios.FIONREAD, bytes(4))
     return len(sock.recv(64, socket.MSG_PEEK))
 
 
 def in_child(look):
-    """What it returns, an integer, in a child."""
+    """Calls look() in a child process; returns its result, an integer."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -44,7 +44,7 @@ def in_child(look):
 
 @kernel.needs("fastopen")
 def test_attempts_can_be_told_apart():
-    """A new SYN has another local port."""
+    """Each new SYN has another local port."""
     for protocol in (IPPROTO_MPTCP, socket.IPPROTO_TCP):
         with new_lab() as lab, client_socket(lab, protocol) as client:
             ports = set()
@@ -58,7 +58,7 @@ def test_attempts_can_be_told_apart():
 
 @kernel.needs("fastopen")
 def test_facts_are_everybodys():
-    """A process that was forked before the SYN+ACK sees them, also behind the end of the stream; a disconnected socket has none."""
+    """A process that was forked before the SYN+ACK sees the facts, also after the end of the stream; a disconnected socket has none."""
     for protocol in (IPPROTO_MPTCP, socket.IPPROTO_TCP):
         with new_lab(converter_fastopen=3) as lab, listener(lab, protocol) as listening, client_socket(lab, protocol) as client:
             reach(client, (lab.converter.addr4, PORT), b"e" * 24)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_platform_times.py - is this kernel as quick as the shim and convertd take it to be? (See test_platform.py.)"""
+"""test_platform_times.py - is this kernel as quick as the shim and convertd expect? (See test_platform.py.)"""
 import select
 import socket
 import threading
@@ -41,7 +41,7 @@ def test_fastopen_without_cookie():
 
 @measures
 def test_fastopen_refused():
-    """To a closed port the data is taken too; the error comes by SO_ERROR, after one round trip."""
+    """A SYN to a closed port takes data, too; SO_ERROR has the error after one round trip."""
     with new_lab() as lab, client_socket(lab) as client:
         equal(client.sendto(b"e" * 300, MSG_FASTOPEN, (lab.converter.addr4, lab.addresses.refused_port)), 300, "taken")
         start = time.monotonic()
@@ -83,7 +83,7 @@ def download(lab, size):
             while tcp_info(accepted)[0] != TCP_ESTABLISHED:
                 epoll.poll(1)
             accepted.setblocking(True)
-            # what isn't read makes close() send a reset
+            # unread bytes would make close() send a reset
             accepted.recv(100)
             accepted.sendall(bytes(size))
     with listener(lab) as listening, client_socket(lab) as client:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_scapy.py - the Scapy layers in contrib/scapy: their own tests, and the messages of the codec's, taken apart and built anew"""
+"""test_scapy.py - the Scapy layers in contrib/scapy: their own tests, and the codec's test messages, dissected and rebuilt"""
 import os
 import re
 import subprocess
@@ -14,7 +14,7 @@ PLACE = os.path.join(SRCDIR, "contrib", "scapy")
 
 
 def run(*arguments, text=None):
-    """Runs an interpreter that has Scapy, as a user does who has installed the package; returns what it prints and complains of."""
+    """Runs an interpreter that has Scapy, with our package as if installed; returns (stdout, stderr)."""
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, (PLACE, os.environ.get("PYTHONPATH")))), PYTHONDONTWRITEBYTECODE="1")
     for python in (sys.executable, "/usr/bin/python3"):
         if subprocess.run([python, "-c", "import scapy"], stderr=subprocess.DEVNULL, env=env, check=False).returncode == 0:
@@ -32,13 +32,13 @@ def test_version():
 
 
 def test_of_their_own():
-    """Figures of the RFC, cuts, what is wrong on purpose."""
+    """The layers' own tests: the RFC's figures, cut messages, wrong ones."""
     _, said = run(os.path.join(PLACE, "tests", "test_convert_scapy.py"))
     check("Ran 7 tests" in said and said.endswith("OK\n"), said)
 
 
 def test_messages_of_the_codec():
-    """What the library takes for valid is the same after it was built anew from its fields; what isn't a message isn't taken for one."""
+    """The layers rebuild each message that the library accepts from its fields, unchanged, and know which bytes aren't a message."""
     library = Library()
     messages = {data: library.judge(data, from_client) for data, from_client in [*vectors(), *golden()] if len(data) >= 4}
     messages = {data: status for data, status in messages.items() if status in ("OK", "BAD_MAGIC")}
