@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_preloads.py - beside other preload libraries, in each order: it works, or convertize says why not"""
+"""test_preloads.py - the shim beside other preload libraries, in each order: it works, or convertize says why not"""
 import contextlib
 import glob
 import os
@@ -15,7 +15,7 @@ SIZE = 300000
 NOBODY = 65534
 PROXY_PORT = 1080
 TOR_PORT = 9050
-LIBRARIES = {  # what a library is called here: a pattern of its file, and Debian's package
+LIBRARIES = {  # our name of a library: the pattern of its file, and Debian's package
     "mptcpize": ("libmptcpwrap.so.*", "mptcpize"),
     "proxychains": ("libproxychains.so.4", "libproxychains4"),
     "torsocks": ("libtorsocks.so", "torsocks"),
@@ -23,7 +23,7 @@ LIBRARIES = {  # what a library is called here: a pattern of its file, and Debia
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
 }
 
-# An interposer that ends in syscall(), by a jump where the compiler makes one of it.
+# A preload library whose functions end in syscall(), by a jump if the compiler turns the call into one.
 THROUGH_SYSCALL = r"""
 #define _GNU_SOURCE
 #include <poll.h>
@@ -62,7 +62,7 @@ THROUGH(int, poll, (struct pollfd *fds, nfds_t count, int timeout), fds, count, 
 def library(name):
     """The path of an installed library."""
     pattern, package = LIBRARIES[name]
-    # /usr/lib64, or a directory of the architecture's; and one of the package's
+    # in /usr/lib64 or a directory of the architecture, or below that in one of the package
     paths = [path for place in ("/usr/lib*/", "/usr/lib*/*/", "/usr/lib*/*/*/") for path in sorted(glob.glob(place + pattern))]
     if not paths:
         raise Skip("%s is missing; on Debian: apt-get install %s" % (pattern, package))
@@ -91,7 +91,7 @@ def busybox():
 
 
 class Client:
-    """curl on the lab's client, and how its connections went; the proxy is at the server."""
+    """Runs curl on the lab's client, and checks the log of its connections; the proxy is on the server."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -109,7 +109,7 @@ class Client:
         self.lab.start_listening(self.lab.server, ["microsocks", "-p", PROXY_PORT], PROXY_PORT)
 
     def log(self):
-        """What the log has had added since the last time."""
+        """The lines of the log since the last call."""
         text = self.lab.shim_log()
         before, self.seen = getattr(self, "seen", 0), len(text)
         return text[before:]
@@ -125,13 +125,13 @@ class Client:
         return self.lab.client.run(words, env=full, check=False, timeout=20)
 
     def gets(self, what, words, said="", port=80, **options):
-        """All comes, and over a conversion. `said`: what convertize warns of; `port`: of the conversion; None: there is none."""
+        """curl gets all bytes, over a conversion. said: convertize's warning; port: of the converted connection; None: there is none."""
         result = self.run(words, **options)
         log = self.log()
         check((result.returncode, result.stdout) == (0, str(SIZE)), "%s: %s\n%s" % (what, result, log))
         check(said in result.stderr if said else not result.stderr, "%s says: %s" % (what, result.stderr))
         if port:
-            # what convertize supervises goes over TCP where Multipath TCP has no Fast Open
+            # supervised programs use TCP if Multipath TCP has no Fast Open
             equal(log.count(":%d: converted over %s" % (port, "MPTCP" if kernel.has("fastopen") else "")), 1, "%s: conversions in\n%s" % (what, log))
         else:
             check("converted over" not in log, "%s: %s" % (what, log))
@@ -143,7 +143,7 @@ class Client:
         lines = result.stderr.splitlines()
         check(result.returncode == 126 and not result.stdout and len(lines) == 1, "%s: %s" % (words, result))
         check(lines[0].startswith("convertize: ") and reason in lines[0] and "--force" in lines[0], lines[0])
-        equal(self.log(), "", "the log of what isn't run")
+        equal(self.log(), "", "the log, although convertize runs nothing")
 
 
 @contextlib.contextmanager
@@ -155,7 +155,7 @@ def client():
 
 
 def test_each_order():
-    """Both orders of LD_PRELOAD by hand; convertize under the library, too."""
+    """Both orders of LD_PRELOAD by hand, and convertize under the library."""
     with client() as run:
         shim = run.lab.build.shim
         cases = [("mptcpize", {}), ("jemalloc", {}), ("faketime", {"FAKETIME": "2020-01-01 00:00:00"}),
@@ -168,7 +168,7 @@ def test_each_order():
 
 
 def test_functions_that_end_in_syscall():
-    """Behind the library they are called by its hooks, without end if these met them again. In front of it they keep all calls from it."""
+    """Behind the shim, its hooks call these functions, which must not call the hooks again. In front of it, they keep all calls from it."""
     with client() as run:
         path = compiled(run.lab, "through.so", THROUGH_SYSCALL, "-shared", "-fPIC", "-fno-builtin", "-w")
         shim = run.lab.build.shim
@@ -182,7 +182,7 @@ def test_functions_that_end_in_syscall():
 @waits
 @kernel.needs("calls")
 def test_a_library_that_ends_in_syscall_changes_nothing():
-    """All that an application sees, by functions and by syscall(), with handlers that leave waits by siglongjmp()."""
+    """The application sees the same, by functions and by syscall(), and in signal handlers."""
     with client() as run:
         path = compiled(run.lab, "through.so", THROUGH_SYSCALL, "-shared", "-fPIC", "-fno-builtin", "-w")
         run.lab.echo()
@@ -196,7 +196,7 @@ def test_a_library_that_ends_in_syscall_changes_nothing():
 
 
 def test_a_converter_is_given_up_while_time_stands_still():
-    """Deadlines are of the kernel's clock; and what is learned must have times that others believe."""
+    """The shim takes its deadlines from the kernel's clock, and the cache has times that other processes believe."""
     with client() as run:
         path = library("faketime")
         env = {"FAKETIME": "2020-01-01 00:00:00", "CONVERT_TIMEOUT": "0.5", "CONVERT_ADDR":
@@ -206,7 +206,7 @@ def test_a_converter_is_given_up_while_time_stands_still():
 
 
 def test_wrappers():
-    """The commands, in front of convertize and behind it."""
+    """Commands that preload libraries, in front of convertize and behind it."""
     with client() as run:
         for name in ("mptcpize", "torsocks", "proxychains4", "faketime"):
             need(name)
@@ -222,14 +222,14 @@ def test_wrappers():
         run.refuses(["nice", "-n", "5", "env", "A=b", "/usr/bin/torsocks", *run.curl], "torsocks takes")
         run.refuses(run.curl, "torsocks takes", preloads=[library("torsocks")])
         run.proxy()
-        # as the user wants it: the server's address goes to the proxy, and the connection to that is converted
+        # as the user wants: the proxy gets the server's address, and the shim converts the connection to the proxy
         warning = "convertize: warning: proxychains takes"
         run.gets("proxychains4 convertize", ["proxychains4", *convertize, *run.curl], said=warning, port=PROXY_PORT)
         run.gets("convertize proxychains4", [*convertize, "proxychains4", *run.curl], said=warning, port=PROXY_PORT)
 
 
 def test_sudo():
-    """Root's programs need no set-user-ID bits: what sudo starts for them is supervised."""
+    """sudo isn't privileged for root's programs: convertize supervises the program that it starts."""
     need("sudo")
     with client() as run:
         if sandbox.in_user_namespace():
@@ -240,7 +240,7 @@ def test_sudo():
 
 
 def test_torsocks_by_force():
-    """Where something on this machine is Tor: the program's connection goes there, and nothing goes past it."""
+    """With a stand-in for Tor on this machine the program's connections go there, and none bypasses it."""
     need("torsocks")
     need("microsocks")
     with client() as run:
@@ -258,7 +258,7 @@ def test_torsocks_by_force():
 
 
 def test_a_proxy_behind_the_library():
-    """By hand, in the wrong order: the proxy has the connections, and the log says why."""
+    """By hand, in the wrong order: the proxy gets the connections, and the log says why."""
     with client() as run:
         run.proxy()
         log = run.gets("libproxychains behind it", run.curl, preloads=[run.lab.build.shim, library("proxychains")], port=None)
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
 
 
 def test_address_sanitizer():
-    """Its library must be the first: convertize leaves it that, and tells the one that a program is linked with."""
+    """Its library must be the first: convertize keeps it first, and finds the one with which a program is linked."""
     with client() as run:
         with_it = compiled(run.lab, "with", CONNECTS, "-fsanitize=address")
         without = compiled(run.lab, "without", CONNECTS)
@@ -301,7 +301,7 @@ def test_address_sanitizer():
                      env={"ASAN_OPTIONS": "detect_leaks=0"})
 
 
-# Loads a library with the flags that are named, which connects; both have a function that(), and a RUNPATH matters.
+# Loads a library with flags from its arguments; the library connects. Both have a function that(), and the loader has a RUNPATH.
 LOADS_DEEPLY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -348,7 +348,7 @@ int plugin(const char *address)
 
 
 def test_loaded_deeply():
-    """RTLD_DEEPBIND puts a library's own names, and the C library's, first: only what we hook changes."""
+    """With RTLD_DEEPBIND a library's own names and the C library's come first: the shim changes only the functions that it hooks."""
     with client() as run:
         directory = os.path.join(run.lab.directory, "deep")
         os.mkdir(directory)
@@ -360,8 +360,8 @@ def test_loaded_deeply():
             for mode in (os.RTLD_LAZY, os.RTLD_NOW):
                 result = run.run([run.convertize, loader, path, mode, run.lab.server.addr4])
                 equal((result.returncode, result.stdout, result.stderr), (0, "2", ""), "%s %d" % (how, mode))
-                equal(run.log().count(":80: converted over MPTCP"), 1, "conversions of what is bound " + how)
-            # only the caller's RUNPATH knows where this is: it is found, as without the library
+                equal(run.log().count(":80: converted over MPTCP"), 1, "conversions of a function that is bound " + how)
+            # only the caller's RUNPATH leads to this library: the loader finds it, as without the shim
             result = run.run([run.convertize, loader, name, os.RTLD_NOW, run.lab.server.addr4])
             equal((result.returncode, result.stdout, result.stderr), (0, "2", ""), "by RUNPATH, " + how)
             run.log()
@@ -393,7 +393,7 @@ def go_program(lab):
 
 
 def told(run, words, *reasons, options=("--warn",), method="preload", **more):
-    """The log has a line for each reason and no other; so has the standard error without --quiet. Nobody is supervised by that method."""
+    """The log has a line for each reason and no other; so has standard error without --quiet. The method preload supervises nothing."""
     result = run.run([run.convertize, "--method", method, *options, "--", *words], **more)
     equal(result.returncode, 0, "%s: %s" % (words, result))
     for what, lines, start in (("log", run.log().splitlines(), "libconvert: "),
@@ -406,7 +406,7 @@ def told(run, words, *reasons, options=("--warn",), method="preload", **more):
 
 @long
 def test_children_that_cannot_be_converted():
-    """Whatever way they are started; and nothing is said of those that can."""
+    """However they are started, the log names them; it doesn't mention those that can be converted."""
     with client() as run:
         path = busybox()
         static = "busybox: can't be converted: %s is statically linked" % path
@@ -440,7 +440,7 @@ def test_children_that_cannot_be_converted():
 
 
 def test_children_for_another_machine():
-    """They aren't converted, unless LD_PRELOAD leaves it to their loader to find the library: then that says what is wrong."""
+    """They can't be converted, and the log says so, unless LD_PRELOAD has $LIB: then their loader looks for a library of their own."""
     with client() as run:
         path = os.path.join(run.lab.directory, "foreign")
         with open(shutil.which("true"), "rb") as file:
@@ -460,7 +460,7 @@ def test_children_for_another_machine():
 
 
 def test_children_of_sudo():
-    """It clears LD_PRELOAD, even for root, for whom it isn't privileged."""
+    """sudo clears LD_PRELOAD even for root, for whom it isn't privileged."""
     need("sudo")
     with client() as run:
         if sandbox.in_user_namespace():
@@ -473,7 +473,7 @@ def test_children_of_sudo():
 
 
 def test_what_an_ordinary_user_starts_with_sudo():
-    """Set-user-ID to another user."""
+    """sudo is set-user-ID, and the log says so."""
     need("sudo")
     if sandbox.in_user_namespace():
         raise Skip("there is but one user here; run it as root")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_quota.py - a network's quota: what the service counts, and what becomes of the network at 80%, at 100% and at the limit
+"""test_quota.py - a network's quota: what the service counts, and how programs use the network at 80%, at 100% and at the limit
 
 Each network is a device of its own, whose bytes a firewall counts, too. A plain program uses up lte; then programs through the converter,
-preloaded and supervised, and connections that are open, keep off it."""
+preloaded and supervised, and open connections avoid it.
+"""
 import contextlib
 import json
 import os
@@ -48,7 +49,7 @@ def sums_kept(lab):
 
 
 def bytes_on(lab, name):
-    """What the firewall has counted on a network, both ways."""
+    """The bytes that the firewall has counted on a network, in both directions."""
     listed = json.loads(lab.client.run(["nft", "-j", "list", "counters", "table", "inet", "bytes_of"]).stdout)["nftables"]
     return next(entry["counter"]["bytes"] for entry in listed if entry.get("counter", {}).get("name") == name)
 
@@ -59,7 +60,7 @@ def status(lab):
 
 
 def use_up(lab, size):
-    """A plain program uses so much of lte."""
+    """A plain program downloads so many bytes over lte."""
     lab.client.run(["ip", "route", "add", lab.server.addr4, "via", "10.2.0.1", "dev", "lte"])
     lab.client.run(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, size])
     lab.client.run(["ip", "route", "del", lab.server.addr4])
@@ -83,7 +84,7 @@ def transfer(lab, method, size=1500000, wishes=""):
 
 @long
 def test_from_warning_to_never():
-    """80% is said, 100% makes it a backup, the limit ends its use; a new day gives it back."""
+    """At 80% the service warns, at 100% lte becomes a backup, at the limit its use ends; a new day gives it back."""
     with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
         use_up(lab, 1650000)
         manager.said(" MB of 2.0 MB today, nearly used up")
@@ -104,7 +105,7 @@ def test_from_warning_to_never():
             equal(transfer(lab, method)[0], 0, "bytes on lte, by " + method)
         quota, = status(lab)["quotas"]
         equal((quota["device"], quota["state"], quota["bytes"], quota["limit"]), ("lte", "never", 2000000, 4000000), "what status says")
-        # a new day: the sums are of yesterday
+        # a new day: the file has the sums of another one
         manager.stop()
         equal(published(lab), [], "published after the end")
         text = sums_kept(lab)
@@ -118,8 +119,8 @@ def test_from_warning_to_never():
 
 def test_programs_keep_off_the_usual_network():
     """
-    Where the quota is of the network with the default route, connections begin on the other one, also where the user would begin on it,
-    and names as many networks as there may be.
+    The network with the default route reaches its limit: connections begin on the other one, also if the user prefers the first one, and
+    names as many networks as there may be.
     """
     with two_networks() as lab:
         lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
@@ -163,7 +164,7 @@ def test_the_doctor_keeps_off():
 
 @long
 def test_open_connections_leave():
-    """A transfer that has begun on lte, and goes on there and on wifi, carries nothing over lte once the limit is reached."""
+    """A transfer that began on lte, and uses wifi, too, sends no byte over lte once the limit is reached."""
     with two_networks() as lab:
         lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
         with manager_of(lab, "--quota", "lte=4M:4M/day") as manager:
@@ -182,7 +183,7 @@ def test_open_connections_leave():
 
 
 def test_sums_cannot_be_read():
-    """The service leaves a file that it can't read alone, and takes its sums over as soon as it can."""
+    """The service doesn't change a file that it can't read, and uses its sums as soon as it can."""
     with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
         use_up(lab, 2100000)
         manager.said("used up: only for backup")
@@ -225,7 +226,7 @@ def test_counts_are_exact():
 
 
 def test_in_a_container():
-    """Status finds what a container's service manager has the service keep, although the container's network namespace isn't the first."""
+    """In a container, whose network namespace isn't the first one, status finds the directory in which a unit's service keeps its sums."""
     with two_networks() as lab:
         with manager_of(lab):
             use_up(lab, 100000)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_resolve.py - converters by name: which addresses; and the application's resolver stays as it is
+"""test_resolve.py - converters by name: their addresses, and that the application's resolver stays as it is
 
 apps/resolve_probe.c calls resolve_converter() in applications of several kinds; names.py answers.
 """
@@ -11,7 +11,7 @@ import re
 from convertlab import Lab, Link, Skip, between, check, equal, long, main, waits
 
 SERVICE = "_convert._tcp.lab.example"
-OWN = "10.9.0.53"  # the name server that resolve_probe's customised application has chosen
+OWN = "10.9.0.53"  # the name server of resolve_probe's customised application
 
 RECORDS = [
     SERVICE + " SRV 20 0 1234 far.lab.example", SERVICE + " SRV 10 0 5678 near.lab.example",
@@ -39,22 +39,22 @@ class NameClient:
         return self._lab.name_server(*records, address=OWN)
 
     def lose_server(self):
-        """A resolv.conf of which nothing answers."""
+        """Gives the client a resolv.conf whose name server doesn't answer."""
         self._lab.client.file("/etc/resolv.conf", "nameserver 127.0.0.1\n")
 
     def run(self, case, name, *arguments, env=None):
-        """resolve_probe: (what it printed as lines, milliseconds)"""
+        """Runs resolve_probe; returns (its output as lines, milliseconds)."""
         result = self._lab.client.run([self._probe, case, name, *arguments], env=env)
         took = re.findall(r"(\d+) ms", result.stderr)
         return result.stdout.splitlines(), int(took[-1]) if took else None
 
     def need_state(self):
-        """Skips the test where the C library's resolver has no state: nothing can be set in it, and nothing can be changed."""
+        """Skips the test if the C library's resolver has no state that an application or the shim could change."""
         if "customised" not in self._lab.client.run([self._probe, "list"]).stdout.split():
             raise Skip("this C library's resolver has no state")
 
     def addresses(self, name, *arguments, case="fresh"):
-        """The addresses of a name, in an application in which nothing changes."""
+        """The addresses of a name; nothing may change in the application."""
         lines, _ = self.run(case, name, *arguments)
         check(all(line.startswith("address ") for line in lines), "%s: %s" % (name, lines))
         return [line.split()[1] for line in lines]
@@ -65,7 +65,7 @@ class NameClient:
         return line
 
     def asked(self):
-        """What the name server was asked, as "udp SRV name"."""
+        """The questions to the name server, such as "udp SRV name"."""
         return self._server.log_text().splitlines()[1:]
 
     @property
@@ -76,13 +76,13 @@ class NameClient:
 
 @contextlib.contextmanager
 def name_lab(*records, **options):
-    """A lab whose client has a name server that knows RECORDS and what else is given; the options are those of Lab.names()."""
+    """A lab whose client has a name server with RECORDS and these records; the options are those of Lab.names()."""
     with Lab(wifi=Link(), lte=None, core=Link()) as lab:
         yield NameClient(lab, *records, **options)
 
 
 def test_host_names():
-    """A and AAAA, /etc/hosts, the search list, aliases; and no address that can't be a converter's."""
+    """A and AAAA, /etc/hosts, the search list, aliases; no address that can't be a converter's."""
     with name_lab("mixed.example A 10.9.0.1", "mixed.example A 224.0.0.1", "mixed.example A 255.255.255.255",
                   hosts="10.9.0.7 fixed.example\n", resolv_conf="search lab.example") as names:
         both = ["10.9.0.1:1234", "[fd09::1]:1234"]
@@ -97,7 +97,7 @@ def test_host_names():
 
 
 def test_services():
-    """SRV records by priority, with their ports; hosts may say where targets are."""
+    """SRV records by priority, with their ports; /etc/hosts may have the targets' addresses."""
     with name_lab("_convert._tcp.fixed.example SRV 0 0 1 fixed.example",
                   "_convert._tcp.half.example SRV 1 0 1 nosuch.example",
                   "_convert._tcp.half.example SRV 2 0 2 near.lab.example",
@@ -126,7 +126,7 @@ def test_services_are_absolute():
 
 
 def test_weights():
-    """Among targets of one priority it is by chance, and by weight: of 40 lookups some begin with each."""
+    """The order of targets with one priority is random, by weight: of 40 lookups some begin with each."""
     with name_lab("_convert._tcp.two.example SRV 1 1 1 near.lab.example",
                   "_convert._tcp.two.example SRV 1 1 2 near.lab.example") as names:
         first = [names.addresses("_convert._tcp.two.example")[0][-1] for _ in range(40)]
@@ -161,7 +161,7 @@ def test_large_answers_come_over_tcp():
 @long
 @waits
 def test_silence_is_bounded():
-    """Silence costs about the time-out; a target that the name server is silent about leaves time for the others."""
+    """A silent name server costs about the time-out; if it is silent only about one target, time is left for the others."""
     silent = ["--silent", "dark.example", "--silent", "_convert._tcp.dark.example"]
     with name_lab("_convert._tcp.dim.example SRV 1 0 1 dark.example",
                   "_convert._tcp.dim.example SRV 2 0 2 far.lab.example", options=silent) as names:
@@ -182,7 +182,7 @@ def test_no_name_server():
 
 
 def test_resolver_of_the_application_stays():
-    """Whatever it was: _res, errno, h_errno, the signal mask, cancellation and open files are the same afterwards."""
+    """_res, errno, h_errno, the signal mask, cancellation and open files are the same afterwards."""
     with name_lab() as names:
         for case in ("fresh", "initialised", "thread"):
             for name in ("near.lab.example", SERVICE):
@@ -192,14 +192,14 @@ def test_resolver_of_the_application_stays():
 
 
 def test_nothing_is_left_behind():
-    """Memory in use after 200 calls is what it was after 10. Name servers with IPv6 addresses are those that take some."""
+    """Memory in use after 200 calls is the same as after 10. A name server with an IPv6 address takes memory of its own."""
     with name_lab(resolv_conf="nameserver fd09::53") as names:
         for name in ("near.lab.example", SERVICE):
             equal(names.run("often", name)[0], [], name)
 
 
 def test_resolver_with_plans_of_its_own():
-    """The application asks a server of its own, over a connection that stays open; the converter's name isn't asked there."""
+    """The application asks a name server of its own, over a connection that stays open; the shim asks the system's."""
     with name_lab() as names:
         names.need_state()
         own = names.second_server("near.lab.example A 192.0.2.77")
@@ -210,7 +210,7 @@ def test_resolver_with_plans_of_its_own():
 
 
 def test_resolv_conf_changes():
-    """The converter is asked for where resolv.conf says now; the application will see the change when it asks itself."""
+    """The shim asks the name server that resolv.conf names now, and keeps the options that the application has set."""
     with name_lab() as names:
         names.need_state()
         names.second_server("near.lab.example A 192.0.2.77")
@@ -219,7 +219,7 @@ def test_resolv_conf_changes():
 
 
 def test_handlers_that_jump():
-    """A SIGALRM handler that leaves by siglongjmp() finds the resolver put back."""
+    """When a SIGALRM handler leaves by siglongjmp(), the resolver is restored."""
     with name_lab(options=["--silent", "dark.example"]) as names:
         lines, _ = names.run("alarm", "dark.example", 1234, 16, 1000)
         equal(lines, ["jumped, the resolver is free"], "after the jump")
@@ -242,7 +242,7 @@ def test_within_a_lookup_of_the_application():
             lines, _ = names.run("nested", "application.example",
                                  env={"LD_LIBRARY_PATH": names.nss_directory, "NESTED_NAME": wanted})
             equal(lines[-1], "application: 192.0.2.80", "the application's lookup")
-            # it asks the module in its turn, once for each host
+            # the nested lookup asks the module in its turn, once for each host
             again = "nested none: the converter's name is being resolved"
             equal(sorted(line for line in lines[:-1] if line != again), sorted("nested " + address for address in found),
                   "the nested lookup")

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_rings.py - programs with an io_uring whose connect() doesn't block, and whose SYN is lost (shim/connect/ring_use.c)
 
-The program of these tests is apps/rings.c, whose ways of waiting it explains. That rings read no byte of the converter's is tested in
-test_silence_shim.py.
+The program is apps/rings.c, which explains its ways of waiting. test_silence_shim.py checks that rings read no byte of the converter.
 """
 import contextlib
 
@@ -18,7 +17,7 @@ ASKING = ("waiting", "polling", "epolling", "together")
 
 
 def rings(lab, way, env, count, port=7, how="raw"):
-    """(what became of each connection, milliseconds that connect() took for all of them)"""
+    """Runs apps/rings.c; returns (the outcome of each connection, milliseconds of all connect() calls)."""
     program = lab.build.program("tests/lab/apps/rings")
     result = lab.client.run([program, way, how, "first", lab.server.addr4, port, count], env=env, check=False, timeout=500)
     if result.returncode == 77:
@@ -29,7 +28,7 @@ def rings(lab, way, env, count, port=7, how="raw"):
 
 @contextlib.contextmanager
 def only(lab, syns, then, which=""):
-    """So many SYNs reach the converter, of those that are @which; @then happens to those behind them."""
+    """Lets so many SYNs that match `which` reach the converter, and applies the verdict `then` to later ones."""
     lab.converter.run(["nft", "-f", "-"], input="table inet requests {\n chain arrivals {\n  type filter hook prerouting priority -1000;\n"
                       "  tcp dport 1234 tcp flags & (syn | ack) == syn %s limit rate over 1/day burst %d packets %s\n }\n}\n"
                       % (which, syns, then))
@@ -54,8 +53,8 @@ def learned(loss=0, core_ms=20):
 @waits
 @kernel.needs("fastopen")
 @timeout(300)
-def test_lost_syn_of_who_asks():
-    """The SYN that the kernel repeats has no request. But whoever asks, or waits by a hook, has its connection, over MPTCP."""
+def test_lost_syn_of_a_program_that_asks():
+    """The SYN that the kernel repeats has no request. But a program that asks, or waits by a hook, gets its connection, over MPTCP."""
     need("nft", "nftables")
     for way in ASKING:
         with learned() as (lab, env), only(lab, 2, "drop", BLIND):
@@ -74,7 +73,7 @@ NODE = ("const net = require('net'); let left = 4; function one() { if (!left--)
 
 @kernel.needs("fastopen")
 def test_lost_syn_of_node():
-    """Its sockets are registered in an epoll instance by a ring, past the hooks."""
+    """A ring registers Node's sockets in an epoll instance, where no hook sees it."""
     need("nft", "nftables")
     need("node", "nodejs")
     with learned() as (lab, env), only(lab, 2, "drop", BLIND):
@@ -84,11 +83,11 @@ def test_lost_syn_of_node():
 
 @kernel.needs("fastopen")
 def test_lost_syn_of_a_registered_file():
-    """The socket is the ring's, and no other one can take its place: it is connected directly."""
+    """The ring holds the socket, so that no other one can take its place: it is connected directly."""
     need("nft", "nftables")
     with learned() as (lab, env), only(lab, 2, "drop", BLIND):
         said, _ = rings(lab, "waiting", env, 3, how="files")
-        equal(said, ["right"] * 3, "what became of them in\n" + lab.shim_log())
+        equal(said, ["right"] * 3, "the outcomes in\n" + lab.shim_log())
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
 
@@ -96,7 +95,7 @@ def test_lost_syn_of_a_registered_file():
 @waits
 @kernel.needs("fastopen")
 def test_slow_servers():
-    """A server that answers behind the kernel's second SYN is as good as lost to a blind request, and none that refuses."""
+    """The answer comes after the kernel's second SYN, when a blind request is lost: the program gets its connection, or the refusal."""
     with learned(core_ms=550) as (lab, env):
         for port, becomes in ((7, "right"), (9, REFUSED)):
             for way, (said, _) in zip(ASKING, side_by_side(lambda way, port=port: rings(lab, way, env, 3, port=port), ASKING)):
@@ -104,8 +103,8 @@ def test_slow_servers():
 
 
 @kernel.needs("fastopen")
-def test_lost_syn_of_who_never_asks():
-    """connect() waits for the connections of a program that uses them and asks nobody."""
+def test_lost_syn_of_a_program_that_never_asks():
+    """connect() waits for the connection if the program uses connections without asking for their state."""
     need("nft", "nftables")
     for way in ("sending", "late"):
         with learned() as (lab, env), only(lab, 2, "drop", BLIND):
@@ -117,7 +116,7 @@ def test_lost_syn_of_who_never_asks():
 
 @kernel.needs("fastopen")
 def test_no_byte_is_lost():
-    """A program that has asked before, and now sends first: what it has sent can't be sent again, so that its connection fails."""
+    """A program that asked before now sends first: the shim can't send these bytes again, so the connection fails."""
     need("nft", "nftables")
     with learned() as (lab, env), only(lab, 3, "drop", BLIND):
         said, _ = rings(lab, "changing", env, 4)
@@ -129,7 +128,7 @@ def test_no_byte_is_lost():
 @waits
 @kernel.needs("fastopen")
 def test_event_loops_go_on():
-    """Only the first connect() waits, until the program has asked for once; and none where many are begun before the first one is used."""
+    """Only the first connect() waits, until the program has asked once; and few wait if it begins many before it uses one."""
     with learned() as (lab, env):
         for way, count in (("waiting", 20), ("together", 100)):
             said, took = rings(lab, way, env, count)
@@ -142,7 +141,7 @@ def test_event_loops_go_on():
 @kernel.needs("fastopen")
 @timeout(300)
 def test_converter_that_refuses():
-    """A converter that has gone isn't a server that refuses: the connection is made directly, and the errno is a direct one's."""
+    """If the converter refuses, the shim connects directly. If the server refuses, the errno is that of a direct connection."""
     need("nft", "nftables")
     for way in ASKING:
         with learned() as (lab, env), only(lab, 2, "reject with tcp reset"):
@@ -158,7 +157,7 @@ def test_converter_that_refuses():
 @kernel.needs("fastopen")
 @timeout(600)
 def test_many_losses():
-    """As many as would succeed directly, at 5% loss: all."""
+    """At 5% loss all connections succeed, as they would directly."""
     ways = (*ASKING, "sending")
     with learned(loss=0.05) as (lab, env):
         for way, (said, _) in zip(ways, side_by_side(lambda way: rings(lab, way, env, 20), ways)):

@@ -23,14 +23,14 @@ SAID = servers.pattern(20000)
 
 
 def near():
-    """Two networks, and links without limits worth speaking of."""
+    """A lab with two networks and fast links."""
     return Lab(wifi=Link(delay_ms=2), lte=Link(delay_ms=4), core=None)
 
 
 @long
 @waits
 def test_behind_one_address():
-    """Each second subflow reaches its node. A node that is drained loses nothing, one that is killed its own connections."""
+    """Each further subflow reaches its node. A drained node loses no connection, a killed one only its own."""
     with near() as lab:
         lab.echo(port=ECHO)
         nodes = Nodes(lab)
@@ -45,14 +45,14 @@ def test_behind_one_address():
         equal(sum(map(len, of_node.values())), COUNT, "connections at all nodes")
         check(all(of_node.values()), "a node without connections: %s" % of_node)
 
-        # drained: its route is withdrawn, it goes on
+        # drained: the router withdraws its route, and the node goes on
         nodes.route(killed, left)
         equal(len(lost(conversations, SAID)), 0, "connections lost with a route")
         conversations += converse(lab, ECHO, NEW)
         check(drained.client_ports() <= of_node[drained.name], "new connections at a drained node")
         equal(len(lost(conversations, SAID)), 0, "connections lost later")
 
-        # killed: what it had is lost, and nothing else
+        # killed: only its own connections are lost
         at_killed = {each for each in conversations if each.port in killed.client_ports() | of_node[killed.name]}
         killed.process.send_signal(signal.SIGKILL)
         nodes.route(left)
@@ -83,7 +83,7 @@ def test_behind_one_address_ipv6():
 
 
 def manifests():
-    """What is shipped for Kubernetes, by kind."""
+    """Our manifests for Kubernetes, by kind."""
     if not yaml:
         raise Skip("Python's yaml module is missing; on Debian: apt-get install python3-yaml")
     with open(os.path.join(SRCDIR, "contrib", "kubernetes", "convertd.yaml"), encoding="utf-8") as file:
@@ -91,7 +91,7 @@ def manifests():
 
 
 def test_kubernetes():
-    """The manifests agree with one another, their configuration is right, and their script makes nodes as they must be."""
+    """The manifests agree with one another, their configuration is right, and their script sets nodes up correctly."""
     kinds = manifests()
     config, pods = kinds["ConfigMap"]["data"], kinds["DaemonSet"]["spec"]["template"]
     pod, service = pods["spec"], kinds["Service"]["spec"]
@@ -120,7 +120,7 @@ def test_kubernetes():
                 node.host.run(setup["command"] + setup["args"], env={"NODE_ADDRESS": node.addr4, "SHARED_ADDRESS": shared})
                 equal(node.host.sysctl("net.mptcp.allow_join_initial_addr_port"), "0" if shared else "1", "the C flag")
             process = node.start("--shared-address", Nodes.ADDR4)
-            # this one has no user to become, and perhaps an old kernel
+            # here convertd has no other user to become, and perhaps an old kernel
             known = ["runs as root", "this kernel has no Landlock"] + ["no Fast Open"] * (not kernel.has("fastopen"))
             warnings = [line for line in process.log_text().splitlines() if "warning" in line and not any(text in line for text in known)]
             equal(warnings, [], "warnings")
@@ -131,7 +131,7 @@ def test_kubernetes():
 
 
 def test_kubernetes_container():
-    """With a container's rights: the probe is answered, and what is mounted can change and is read when the document's command says so."""
+    """With a container's rights convertd answers the probe, and reads a changed mounted file at the document's command."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     need("setpriv", "util-linux")
@@ -172,7 +172,7 @@ def test_kubernetes_container():
 
 
 def test_behind_one_name():
-    """SRV, and keys in a file that all share: a cookie of one is good for another; clients pass by those that are dead."""
+    """SRV, and a key file that all share: a cookie of one converter is good for another; clients skip dead ones."""
     with near() as lab:
         lab.http()
         nodes = Nodes(lab)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_confined.py - what a socket or a program has from before, the connection through the shim has as well
+"""test_shim_confined.py - properties that a socket or a program has before connect() hold for a connection through the shim
 
 Signals about the socket, its owner, its network namespace, and the rights that Landlock has left the program: apps/signal_probe.py and
 apps/confined_probe.py run directly and under the shim.
@@ -27,7 +27,7 @@ def probe(lab, env, name, *arguments):
 
 @long
 def test_signals():
-    """O_ASYNC: the first signal comes when the server was reached, whether the SYN+ACK says so silently or a response does."""
+    """O_ASYNC: the first signal comes when the server was reached, also to a client that knows of silent requests."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
@@ -56,7 +56,7 @@ def test_signals_where_nothing_may_be_direct():
 
 
 def test_owner():
-    """Firewalls and routing rules know a socket by the user who made it, and not by the one who connects it."""
+    """To firewalls and routing rules a socket belongs to the user who made it, not to the one who connects it."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
@@ -78,7 +78,7 @@ def test_another_network_namespace():
 
 
 def test_landlock():
-    """The right to connect to the server's port is asked for as connect() would; without the converter's, the connection is direct."""
+    """Landlock must permit the server's port, as for connect(); if it forbids the converter's port, the connection is direct."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_moments.py - what goes past the hooks, or comes at a bad moment
+"""test_shim_moments.py - calls that bypass the hooks, and events at bad moments
 
-The C library's own calls, ends of a process, small stacks, privileges, standard descriptors that are closed: apps/hook_probe.c.
+The C library's own calls, ends of a process, small stacks, privileges, closed standard descriptors: apps/hook_probe.c.
 """
 import contextlib
 import os
@@ -17,12 +17,12 @@ PROBE_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", 
 
 
 def lab_for(**options):
-    """Slower than a program that waits for a CPU."""
+    """A lab whose server answers later than a program waits for a CPU."""
     return Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=60), **options)
 
 
 def modes(lab, **variables):
-    """What the SYN+ACK confirms, early data, and neither."""
+    """Environments: a SYN+ACK that confirms the server, early data, and neither."""
     return {"plain": lab.converted(**variables), "confirmed": lab.converted(CONVERT_WITHHOLDING=2000, **variables),
             "early": lab.converted(CONVERT_EARLY_DATA=1, **variables)}
 
@@ -42,7 +42,7 @@ def same_in_all_modes(lab, case, port, **variables):
 
 
 def test_stdio():
-    """It reads and writes past all hooks: no byte of the response, nothing in front of the request."""
+    """stdio reads and writes past all hooks: it gets no byte of the response, and sends nothing in front of the request."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.greeter()
@@ -54,7 +54,7 @@ def test_stdio():
 @long
 @waits
 def test_leaving_at_once():
-    """What was written arrives, though the response hasn't come yet."""
+    """The program's bytes arrive, although it leaves before the response."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         echo = lab.echo()
@@ -70,7 +70,7 @@ def test_leaving_at_once():
 @long
 @waits
 def test_little_stack():
-    """Threads with as little as there may be, and handlers with what is recommended."""
+    """Threads with the smallest stack that is allowed, and handlers on a stack of the recommended size."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: they need more stack")
     with lab_for() as lab:
@@ -85,7 +85,7 @@ def test_little_stack():
 
 @kernel.needs("calls")
 def test_closed_while_connecting():
-    """Another thread closes the descriptor that connect() waits with: the call ends, and the connection is whose other descriptor it is."""
+    """Another thread closes the descriptor on which connect() waits: the call ends, and another descriptor keeps the connection."""
     program = c_program("again", "static/again.c")
     with Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=250)) as lab:  # the answer comes long after the other thread has run
         lab.convertd()
@@ -100,7 +100,7 @@ def test_closed_while_connecting():
 @long
 @waits
 def test_standard_error():
-    """The log takes no descriptor, waits for nobody, ends no process and writes into no file of the application's."""
+    """The log takes no descriptor, blocks no program, ends no process, and writes into no file of the application."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
@@ -113,7 +113,7 @@ def test_standard_error():
 
 
 def test_cancelled_in_the_first_connect():
-    """What is opened once, and for all threads, is opened nevertheless."""
+    """A cancelled thread doesn't keep the shim from opening what it opens once, for all threads."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: AddressSanitizer takes the stack of a cancelled thread for poisoned")
     with lab_for() as lab:
@@ -127,7 +127,7 @@ def test_cancelled_in_the_first_connect():
 
 
 def test_handlers_that_jump():
-    """Out of any call, at any moment, as wget's time-outs do."""
+    """Handlers leave any call at any moment by siglongjmp(), as wget's time-outs do."""
     with Lab(wifi=Link(delay_ms=0.2), lte=None, core=Link(delay_ms=0.2)) as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
@@ -135,7 +135,7 @@ def test_handlers_that_jump():
 
 
 def test_signals_that_are_blocked():
-    """While a connection is on its way, whatever would be ignored otherwise is kept."""
+    """While a connection is pending, blocked signals are kept, even those that would be ignored."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         to = lab.addresses.blackhole4
@@ -144,7 +144,7 @@ def test_signals_that_are_blocked():
 
 @contextlib.contextmanager
 def place_for_everybody():
-    """A directory that an ordinary user can get to, unlike the build's."""
+    """A directory that an ordinary user can enter, unlike perhaps the build's."""
     place = "/run/convertlab/moments"
     os.mkdir(place)
     try:
@@ -154,7 +154,7 @@ def place_for_everybody():
 
 
 def test_set_user_id():
-    """Its environment is of somebody without its rights, who must not have a file written."""
+    """A user without its rights sets its environment, and must not make it write a log file."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: their run-time library would have to be preloaded")
     with lab_for() as lab, place_for_everybody() as place:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_names.py - applications whose converter is configured by name: one of a host, or of a service"""
+"""test_shim_names.py - applications whose converter is configured by the name of a host or of a service"""
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, main
@@ -22,7 +22,7 @@ def probe(lab, address, way="blocking", **env):
 
 
 def check_converted(lab, name, ways=("blocking", "poll", "epoll-before")):
-    """To both of the server's addresses, in each of the ways."""
+    """Connects to both of the server's addresses, in each of the ways."""
     before = lab.shim_log().count(kernel.verdict())
     for address in (lab.server.addr4, lab.server.addr6):
         for way in ways:
@@ -32,7 +32,7 @@ def check_converted(lab, name, ways=("blocking", "poll", "epoll-before")):
 
 
 def test_host_names():
-    """With addresses of both families, which servers of both need; with and without a port."""
+    """A name with addresses of both families, for servers of both; with and without a port."""
     with near() as lab:
         lab.names(*CONVERTER)
         lab.convertd()
@@ -42,7 +42,7 @@ def test_host_names():
 
 
 def test_services():
-    """The port is the record's; what can't be used (another service's root, a target without address) is passed over."""
+    """The port is the record's; the shim skips records that it can't use: a target without an address, and the root."""
     with near() as lab:
         lab.names(*CONVERTER, SERVICE + " SRV 1 0 9 nosuch.lab.example", SERVICE + " SRV 2 0 0 .",
                   SERVICE + " SRV 3 0 5678 converter.lab.example")
@@ -52,7 +52,7 @@ def test_services():
 
 
 def test_domain_without_converters():
-    """It says so, or has no record: the connection is made directly, and the log says why."""
+    """Its record says so, or it has none: the shim connects directly, and the log says why."""
     with near() as lab:
         lab.names(SERVICE + " SRV 0 0 0 .")
         lab.echo()
@@ -66,7 +66,7 @@ def test_domain_without_converters():
 
 
 def test_silent_name_server():
-    """It costs the first connection CONVERT_TIMEOUT at the most, in whole seconds; then it is made directly."""
+    """After CONVERT_TIMEOUT the shim connects directly."""
     with near() as lab:
         lab.names(options=["--silent", "dark.example"])
         lab.echo()
@@ -76,7 +76,7 @@ def test_silent_name_server():
 
 
 def test_resolver_of_the_application_stays():
-    """The application has a resolver of its own when its first connection looks for the converter."""
+    """The application has set its resolver up when its first connection looks for the converter."""
     with near() as lab:
         lab.names(*CONVERTER, SERVICE + " SRV 1 0 1234 converter.lab.example")
         lab.converter.ip("addr add %s/32 dev lo" % OWN)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_policy.py - which converter is asked, for how long, and what becomes of a connection without one"""
+"""test_shim_policy.py - which converter the shim asks, for how long, and how it connects without one"""
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side, waits
@@ -35,18 +35,18 @@ def probe(lab, way, **env):
 
 
 def several(lab, count, **env):
-    """So many connections of one process, one after the other."""
+    """Makes so many connections in one process, one after the other."""
     lab.client.run(["python3", os.path.join(APPS, "many.py"), "poll", lab.server.addr4, 7, count, 1], env=lab.converted(**env))
 
 
 def drop(host, port):
-    """What comes to that port vanishes."""
+    """Drops packets to that port."""
     host.run(["nft", "add table inet drops; add chain inet drops input { type filter hook input priority 0; };"
               "add rule inet drops input tcp dport %d drop" % port])
 
 
 def test_unreachable_converter():
-    """Its SYN isn't answered: the connection is made directly after CONVERT_TIMEOUT, the next ones at once."""
+    """It answers no SYN: the shim connects directly after CONVERT_TIMEOUT, and the next ones at once."""
     with near() as lab:
         lab.echo()
         drop(lab.converter, 1234)
@@ -67,9 +67,9 @@ def test_unreachable_converter():
 @long
 @waits
 def test_converter_without_a_route():
-    """
-    A router says that it can't be reached. Linux puts what the router said into the error queue of a TCP socket whether or not anybody
-    wants it, and then poll() and epoll tell of an error until it is read: of one that the direct connection hasn't had.
+    """A router reports that the converter can't be reached: the application must not see that error on its direct connection.
+
+    Linux always puts such an error into the error queue of a TCP socket, and poll() and epoll report it until it is read.
     """
     with near() as lab:
         lab.echo()
@@ -82,7 +82,7 @@ def test_converter_without_a_route():
 
 
 def test_silent_converter():
-    """It accepts, and says nothing: a listener that isn't a converter, or a middlebox that eats responses (RFC 8803, Section 8)."""
+    """It accepts connections and never answers: it isn't a converter, or a middlebox drops responses (RFC 8803, Section 8)."""
     with near() as lab:
         lab.echo()
         scripted(lab, "silent")
@@ -95,11 +95,11 @@ def test_silent_converter():
 @long
 @waits
 def test_patience_with_a_proven_converter():
-    """Once it has answered, its silence is the server's, who may take longer than CONVERT_TIMEOUT."""
+    """Once a converter has answered, the shim blames the server for silence, which may take longer than CONVERT_TIMEOUT."""
     with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=300)) as lab:
         lab.convertd()
         lab.echo()
-        # 600 ms to the server: the first connection gives up too early, and then goes directly
+        # 600 ms to the server: the shim gives the first connection's converter up too early, and connects directly
         said = probe(lab, "poll", CONVERT_TIMEOUT="0.3")
         check(ANSWERED in said and SILENT in lab.shim_log(), said + lab.shim_log())
         program = """
@@ -115,11 +115,11 @@ print(one(%r, 7), one(%r, 9))
         said = lab.client.run(["python3", "-c", program], env=lab.converted(CONVERT_TIMEOUT="5")).stdout
         equal(said, "connected 111\n", "what the application saw")
     with near() as lab:
-        # withheld for less than the shim has patience with a converter that says nothing at all
+        # convertd withholds SYNs for less than the shim waits for a converter that doesn't answer at all
         lab.convertd(["--hold-time", "100"])
         lab.echo()
         drop(lab.server, 77)
-        # proven by the first connection, patient with the second, whose server never answers
+        # the first connection proves the converter, so the shim waits for the second one, whose server never answers
         program = """
 import select, socket, sys
 socket.create_connection((%(server)r, 7)).close()
@@ -138,7 +138,7 @@ print(poll.poll(1500), slow.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
 @long
 @waits
 def test_refusals():
-    """Errors of the converter mean a direct connection; those of the server are the application's."""
+    """After an error of the converter the shim connects directly; it passes errors of the server on to the application."""
     for code, value, seen, delay in ((64, 0, "Resource Exceeded", 30), (64, 7, "Resource Exceeded", 7),
                                      (0, 1, "Unsupported Version", 30), (1, 0, "Malformed Message", 30),
                                      (2, 0, "Unsupported Message", 30), (33, 30, "Unsupported TCP Option", 30),
@@ -150,7 +150,7 @@ def test_refusals():
             log = lab.shim_log()
             check("%s, left alone for %d s" % (seen, delay) in log, "%d:\n%s" % (code, log))
             equal(log.count("direct"), 3, "%d: direct connections in\n%s" % (code, log))
-            # an option that was asked for is left out in a second request
+            # a second request leaves out the option that the first one asked for
             equal(converter.log_text().count("request"), 2 if code == 33 else 1, "%d: requests" % code)
     for code, value, seen in ((96, 0, "ECONNREFUSED"), (97, 0, "ENETUNREACH"), (65, 0, "ETIMEDOUT")):
         with near() as lab:
@@ -161,7 +161,7 @@ def test_refusals():
 
 
 def test_resets():
-    """Sections 6.1, 6.2.1, 6.2.2 and 6.2.8: what an Error TLV and broken messages have in common is a reset by the client."""
+    """After an Error TLV or a broken message the client resets (Sections 6.1, 6.2.1, 6.2.2 and 6.2.8)."""
     responses = {"an Error TLV": error(96), "Total Length 0": "01002263", "a TLV twice": "01032263" + "14010000" * 2,
                  "type 0": "01022263" "00010000", "a TLV past the end": "01022263" "14020000"}
     with near() as lab:
@@ -177,7 +177,7 @@ def test_resets():
 
 
 def test_refused_destination_only():
-    """Not Authorized is about a destination until it is about several of its family in a row; the other family is asked for."""
+    """Not Authorized counts for one destination; after several of a family in a row, for that family. The shim still asks for the other."""
     with near() as lab:
         converter = scripted(lab, "whole", error(32))
         lab.echo()
@@ -196,14 +196,14 @@ for port in (7, 7, 8, 9, 10):
         equal(converter.log_text().count("request"), 3, "requests in\n" + lab.shim_log())
         equal(lab.shim_log().count("the converter has refused this destination"), 1, "in\n" + lab.shim_log())
         equal(lab.shim_log().count("the converter has refused several destinations of this address family"), 1, "in\n" + lab.shim_log())
-        # another process knows it; and of IPv6 nothing was said
+        # another process knows it, and still asks for IPv6
         for address, requests in ((lab.server.addr4, 3), (lab.server.addr6, 4)):
             lab.client.run(["python3", "-c", "import socket; socket.create_connection((%r, 10)).close()" % address], env=env)
             equal(converter.log_text().count("request"), requests, "requests in\n" + lab.shim_log())
 
 
 def test_several_converters():
-    """In order: the first unreachable, the second silent, the third refusing; the fourth does it."""
+    """In order: the first is unreachable, the second silent, the third refuses; the fourth converts."""
     with near() as lab:
         lab.echo()
         drop(lab.converter, 1001)
@@ -215,7 +215,7 @@ def test_several_converters():
             said = probe(lab, way, CONVERT_ADDR=addresses, CONVERT_TIMEOUT="1")
             check(ANSWERED in said, "%s:\n%s%s" % (way, said, lab.shim_log()))
         equal(lab.shim_log().count(kernel.verdict()), len(WAYS), "conversions in\n" + lab.shim_log())
-        connects = "22630a"  # behind the Magic Number a Connect TLV: not one that asks whether the path works
+        connects = "22630a"  # a Connect TLV behind the Magic Number: not a probe
         equal(good.log_text().count(connects), len(WAYS), "requests")
         several(lab, 4, CONVERT_ADDR=addresses, CONVERT_TIMEOUT="1")
         equal(good.log_text().count(connects), len(WAYS) + 4, "requests")
@@ -223,7 +223,7 @@ def test_several_converters():
 
 
 def test_ipv6_destination_prefers_ipv6_converter():
-    """An IPv6 socket that once went to a v4-mapped address can't go to IPv6 any more: Linux loses the SYN."""
+    """An IPv6 socket that has tried a v4-mapped address can't connect over IPv6 any more: Linux loses the SYN."""
     with near() as lab:
         lab.convertd()
         lab.echo()
@@ -233,7 +233,7 @@ def test_ipv6_destination_prefers_ipv6_converter():
         with lab.capture(lab.client, "wifi", "tcp") as capture:
             lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), "poll", lab.server.addr6, 7],
                            env=lab.converted())
-        connects = bytes.fromhex("22630a")  # on a late machine there are probes of the IPv4 address, without a Connect TLV
+        connects = bytes.fromhex("22630a")  # a busy machine also probes the IPv4 address, without a Connect TLV
         equal({":" in p.dst for p in capture.packets() if p.syn and connects in p.payload}, {True}, "requests to connect over IPv6 only")
 
 
@@ -242,7 +242,7 @@ def test_ipv6_destination_prefers_ipv6_converter():
 def test_converter_of_the_other_family():
     """IPv4 applications through a converter that has only IPv6, and the other way round: each sees its own family."""
     ways = WAYS + ("epoll", "epoll-dup", "connect")
-    with near(delay_ms=120) as lab:  # what the probe does at once is done before an answer comes
+    with near(delay_ms=120) as lab:  # the answer comes after all that the probe does at once
         lab.convertd()
         lab.echo()
         for address, converter in ((lab.server.addr4, lab.converter.addr6), (lab.server.addr6, lab.converter.addr4)):
@@ -258,7 +258,7 @@ def test_converter_of_the_other_family():
 @long
 @waits
 def test_back_from_the_other_family():
-    """Its converter fails: the next one is of the first family again, or the server itself is."""
+    """A converter of the other family fails: the next one, or the server itself, is of the application's family again."""
     with near() as lab:
         scripted(lab, "whole", error(64), port=1001)
         scripted(lab, "whole", error(64), address=lab.converter.addr6, port=1002)
@@ -276,7 +276,7 @@ def test_back_from_the_other_family():
 
 
 def test_service_name():
-    """RFC 8803, Section 10.1: two converters behind one name, by priority; the first dead, then the second drained."""
+    """RFC 8803, Section 10.1: two converters behind one name, by priority; the first is dead, later the second as well."""
     with near() as lab:
         lab.echo()
         lab.names("_convert._tcp.example. SRV 10 0 1001 dead.example.", "_convert._tcp.example. SRV 20 0 1002 good.example.",
@@ -293,7 +293,7 @@ def test_service_name():
 
 
 def test_name_behind_a_dead_address():
-    """The second part of CONVERT_ADDR is a name that nobody needed before: it is resolved on the way."""
+    """The second part of CONVERT_ADDR is a name, which the shim resolves when the first part fails."""
     with near() as lab:
         lab.echo()
         lab.names("good.example. A %s" % lab.converter.addr4)
@@ -314,7 +314,7 @@ def test_unsupported_option_is_left_out():
             check(ANSWERED in said, "%s:\n%s" % (way, said))
         equal(lab.shim_log().count(kernel.verdict()), len(WAYS), "conversions in\n" + lab.shim_log())
         several(lab, 3, CONVERT_ADDR=lab.converter.addr4)
-        equal(converter.log_text().count("request"), 2 * len(WAYS) + 4, "requests: the converter is asked once a process")
+        equal(converter.log_text().count("request"), 2 * len(WAYS) + 4, "requests: a process asks for the option once")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_processes.py - a connection that is begun in one process and goes on in others, or in other programs
+"""test_shim_processes.py - connections that begin in one process and go on in others, or in other programs
 
-Whoever gets the socket sees what it would see without the shim: no byte of the converter's response, all bytes of the server.
+A process that gets the socket sees the same as without the shim: no byte of the converter's response, all bytes of the server.
 """
 import concurrent.futures
 import os
@@ -34,7 +34,7 @@ def scripted(lab, script, *response):
 
 
 def learned(lab, port, **variables):
-    """An environment whose connections to that port of the server are silent, as a first one has learned."""
+    """An environment in which connections to that port of the server are silent, since a first one has filled the cache."""
     env = remembering(lab, CONVERT_ADDR=lab.converter.addr4, **variables)
     program = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2]))).recv(1000)"
     lab.client.run(["python3", "-c", program, lab.server.addr4, port], env=env)
@@ -42,16 +42,13 @@ def learned(lab, port, **variables):
 
 
 def kinds(lab, port):
-    """
-    Environments, by what follows the SYN+ACK: a response, behind which the server was reached; a response, but it was reached before;
-    nothing. The first two are any converter's.
-    """
+    """Environments in which a response says that the server was reached, or the SYN+ACK, with a response behind it or without."""
     env = learned(lab, port)
     return {"response": lab.converted(), "confirmed": dict(env, CONVERT_SILENCE="never"), "silent": env}
 
 
 def share(lab, pairs, *how, env=None):
-    """Connections that two processes share from a random moment of the handshake on."""
+    """Makes connections that two processes share from a random moment of the handshake on."""
     program = lab.build.program("tests/lab/apps/forks")
     said = lab.client.run([program, lab.server.addr4, 1900, pairs, 4, 6000, *how],
                           env=env or lab.converted(CONVERT_ADDR=lab.converter.addr4)).stdout
@@ -64,7 +61,7 @@ def probe(lab, env, *words):
 
 
 def compare(lab, cases, envs=None, **variables):
-    """The same transcripts without the shim and with it, in each environment. Each case is a list of words; several run at a time."""
+    """Compares transcripts without the shim and with it, in each environment. Each case is a list of words; several run at a time."""
     cases = [[*map(str, words)] for words in cases]
     envs = envs or {"converted": lab.converted(**variables)}
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
@@ -79,7 +76,7 @@ def compare(lab, cases, envs=None, **variables):
 
 
 def test_two_processes_share_1000_connections():
-    """One process has taken the response off before there are two."""
+    """The shim takes the response off the stream before there are two processes."""
     with near() as lab:
         lab.convertd(["--no-silence"])
         lab.chorus()
@@ -90,7 +87,7 @@ def test_two_processes_share_1000_connections():
 
 @kernel.needs("fastopen")
 def test_two_processes_share_1000_silent_connections():
-    """Nobody waits for the SYN+ACK before fork(), and both see it."""
+    """The process doesn't wait for the SYN+ACK before fork(), and both processes see it."""
     with near() as lab:
         lab.convertd()
         lab.chorus()
@@ -108,7 +105,7 @@ def test_one_of_two_processes_is_killed():
 
 
 def test_fork_in_a_signal_handler():
-    """It interrupts whatever the process waits in, and the child never returns from it."""
+    """The handler interrupts a wait of the process, and the child never returns from it."""
     with near() as lab:
         lab.convertd()
         lab.chorus()
@@ -117,7 +114,7 @@ def test_fork_in_a_signal_handler():
 
 
 def test_many_connections_at_a_fork():
-    """More than are waited for by one poll(): each is whole, whichever of the two processes goes on with it."""
+    """More than one poll() waits for: each stream is whole, whichever of the two processes goes on with it."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -147,7 +144,7 @@ def test_shared_whatever_the_request_and_response_look_like():
 
 
 def test_shared_with_a_converter_that_fails():
-    """Both have the direct connection that was begun in its place."""
+    """Both processes get the direct connection that the shim begins instead."""
     for script in (["whole", "48545450"], ["reset"], ["close"]):
         with near() as lab:
             scripted(lab, *script)
@@ -157,14 +154,14 @@ def test_shared_with_a_converter_that_fails():
 
 
 def test_forks_beside_many_connections():
-    """A thread forks all the time while others connect: their steps are never cut in two."""
+    """A thread forks all the time while others connect: no fork interrupts their steps of the handshake."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         lab.convertd()
         lab.echo()
         program = lab.build.program("tests/lab/apps/threads")
         said = lab.client.run([program, lab.server.addr4, 7, 16, 100, "forks"], env=lab.converted()).stdout
         equal(said, "done 1600\n", "what the threads did")
-        # a socket that is older than a fork may be the child's, too, and stays a TCP socket
+        # a child may share a socket that is older than the fork, which stays a TCP socket
         equal(lab.shim_log().count("converted over "), 1600, "conversions")
         check(lab.shim_log().count("converted over MPTCP") > 1200, "few over MPTCP")
 
@@ -189,8 +186,8 @@ def test_parent_is_gone():
 
 @long
 @waits
-def test_refusal_is_told_to_all():
-    """The kernel tells an error to one of them; here all that look learn that there is no connection."""
+def test_refusal_in_several_processes():
+    """The kernel reports an error once: at least one process gets it, and none reads a byte."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -202,7 +199,7 @@ def test_refusal_is_told_to_all():
 
 
 def test_early_data_in_another_process():
-    """The SYN waits for the first bytes: whose are they?"""
+    """The SYN waits for the first bytes, which another process sends."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -225,7 +222,7 @@ def test_program_takes_over_what_is_pending():
 
 @long
 def test_program_and_parent_share():
-    """As two processes do, but one is another program: they have no memory in common."""
+    """Two processes share connections, but one is another program, so that they have no memory in common."""
     with near() as lab:
         lab.convertd()
         lab.chorus()
@@ -283,7 +280,7 @@ def test_program_takes_over_an_unfinished_request_or_response():
 @long
 @waits
 def test_program_without_the_shim():
-    """Its standard input is a connection, with nothing in it but the server's bytes."""
+    """Its standard input is a connection, and it reads only the server's bytes."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -299,7 +296,7 @@ def test_program_without_the_shim():
 @long
 @waits
 def test_shells():
-    """What the C library's shells inherit has nothing in it but the server's bytes."""
+    """Shells that system() and popen() start inherit a connection, and read only the server's bytes."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -309,7 +306,7 @@ def test_shells():
 
 
 def test_program_without_the_shim_and_the_request():
-    """The program is started before the request has left."""
+    """The program starts before the request has left."""
     with far() as lab:
         lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
         lab.convertd()
@@ -320,7 +317,7 @@ def test_program_without_the_shim_and_the_request():
 
 
 def test_program_of_a_bare_clone():
-    """No library sees that process begin, and nobody could take a response off for it: it gets none, nor anything else."""
+    """No library sees that process begin, so none could take a response off for it: it may read nothing, but no response."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -330,7 +327,7 @@ def test_program_of_a_bare_clone():
 
 
 def test_unanswered_at_a_fork():
-    """It is waited for as long as CONVERT_TIMEOUT says, and after that is the process's that has begun it."""
+    """fork() waits for an answer for CONVERT_TIMEOUT; after that only the process that began the connection has it, and goes on."""
     with near() as lab:
         lab.convertd()
         said = probe(lab, lab.converted(CONVERT_TIMEOUT="0.5"), "unanswered", lab.addresses.blackhole4, 25)
@@ -338,7 +335,7 @@ def test_unanswered_at_a_fork():
 
 
 def test_programs_do_not_wait():
-    """A connection that gets no answer is no reason for another program to be late for longer than CONVERT_TIMEOUT."""
+    """A connection without an answer delays another program by no more than CONVERT_TIMEOUT."""
     with near() as lab:
         lab.convertd()
         start = time.monotonic()

@@ -26,13 +26,13 @@ def lab_for(**options):
 
 
 def slow_lab(**options):
-    """For transcripts of what is seen before the answer: however long a program waits for a CPU, the answer takes longer."""
+    """For transcripts of events before the answer, which takes longer than a program waits for a CPU."""
     return Lab(wifi=Link(delay_ms=60, **options), lte=None, core=Link(delay_ms=60))
 
 
 def comparable(transcript):
-    """Without what the kernel itself says now this way and now that."""
-    # a waiter may be woken between the error and the end of the connection: then it sees the error alone
+    """A transcript without the differences that the kernel itself makes."""
+    # a waiter that wakes between the error and the end of the connection sees the error alone
     return ["wait [error]" if line.startswith("wait [") and "ERR" in line else line for line in transcript]
 
 
@@ -76,12 +76,12 @@ def test_unreachable():
             compare(lab, address, 80, ways=["blocking", "poll", "epoll-edge"])
         log = lab.shim_log()
         equal(log.count("failed: Destination Unreachable"), 12, "unreachable in\n" + log)
-        # what the converter has no route to, the host may have
+        # the host may have a route that the converter lacks
         equal(log.count("direct, the converter fails: Not Authorized"), 6, "without a route in\n" + log)
 
 
 def test_writable_only_once_the_server_has_been_reached():
-    """20 ms to the converter and 40 from there: all of 60, whatever the application waits with."""
+    """20 ms to the converter and 40 from there: the application waits for all 60, by any call."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
@@ -93,7 +93,7 @@ def test_writable_only_once_the_server_has_been_reached():
 
 
 def test_registration_out_of_reach():
-    """One that can't be changed, or that is changed again: writable at the SYN+ACK; no byte of the response, errors at the first look."""
+    """One that the shim can't change, or that changes again: writable at the SYN+ACK; no byte of the response, errors at the first look."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
@@ -133,9 +133,9 @@ if sys.argv[2] == "close":
 """
 
 
-@kernel.needs("fastopen")  # else it takes a look for the request to leave
+@kernel.needs("fastopen")  # otherwise the request leaves only when the application looks
 def test_closed_before_a_look():
-    """The kernel has the response, and the application doesn't know: the server sees an end, as of any connection that was made."""
+    """The kernel has the response, and the application hasn't asked: the server sees a regular end."""
     with lab_for() as lab:
         lab.convertd()
         echo = lab.echo()
@@ -149,13 +149,13 @@ def test_closed_before_a_look():
 
 
 def received(host):
-    """The bytes that MPTCP sockets in it haven't been asked for."""
+    """How many bytes the host's MPTCP sockets have for programs to read."""
     sockets = host.run(["ss", "--no-header", "--mptcp", "--numeric"]).stdout.splitlines()
     return sum(int(line.split()[1]) for line in sockets)
 
 
-# A process with a second thread and 64 descriptors has 40 sockets pending, registered before ("idle") or after connect(). Says how many
-# timers it has, and waits until each socket has had an event.
+# A process with a second thread and 64 descriptors connects 40 sockets, registered before ("idle") or after connect(). Waits until each
+# has had an event, and prints how many timers it had.
 MANY_PENDING = """
 import os, resource, select, socket, sys, threading
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -186,7 +186,7 @@ os._exit(0)
 
 @waits
 def test_few_descriptors():
-    """Threads are woken by timers, which leave half of the descriptors to the application."""
+    """Timers wake threads; they leave enough of the 64 descriptors for the application's own."""
     with lab_for() as lab:
         lab.echo()
         lab.converter.ip("route add blackhole 10.9.0.66")
@@ -198,7 +198,7 @@ def test_few_descriptors():
 
 @kernel.needs("fastopen")
 def test_no_deadline_no_timer():
-    """Connections to a server that speaks Multipath TCP itself: the converter said so to the first program."""
+    """A direct connection needs no timer: the server speaks Multipath TCP, as the converter told the first program."""
     with slow_lab() as lab:
         lab.convertd()
         lab.serve("mptcp-echo", 7)
@@ -222,7 +222,7 @@ def test_local_destinations_are_not_converted():
 @long
 @waits
 def test_without_a_converter_all_is_direct():
-    """Unset, wrong and dead configurations: the application does its work, the log says why."""
+    """No converter is set, the setting is wrong, or the converter is dead: the application works, and the log says why."""
     with lab_for() as lab:
         lab.echo()
         direct, _ = probe(lab, "blocking", lab.server.addr4, 7)

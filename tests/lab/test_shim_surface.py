@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_shim_surface.py - every call that an application makes on a socket answers as it does without the shim
+"""test_shim_surface.py - every call of an application on a socket returns the same as without the shim
 
-Programs under apps/ write down all that they see. Each runs directly and under the shim, and the two must agree.
+Programs under apps/ write transcripts. Each runs directly and under the shim, and the two transcripts must agree.
 """
 import concurrent.futures
 import contextlib
@@ -15,12 +15,12 @@ from convertlab.peers import Client, connect
 
 
 def program(name):
-    """A C program under apps/, as it was built."""
+    """The path of a C program under apps/ in the build."""
     return os.path.join(Build().directory, "tests", "lab", "apps", name)
 
 
 def same(direct, converted, what):
-    """Fails the test with what differs of two transcripts."""
+    """Fails the test with the differences of two transcripts."""
     changes = [line for line in difflib.unified_diff(direct.splitlines(), converted.splitlines(), lineterm="", n=0)
                if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     check(not changes, "%s: without the shim (-) and with it (+):\n%s" % (what, "\n".join(changes)))
@@ -35,7 +35,7 @@ def lab_for(**options):
 def lab_with_silence():
     """A lab for servers that never answer."""
     with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])  # each answer would take --hold-time
+        lab.convertd(["--hold-syn", "off"])  # otherwise each answer would take --hold-time
         # Where no server of a family has ever answered, convertd soon takes the family for broken, and sends clients elsewhere.
         for address in (lab.server.addr4, lab.server.addr6):
             with Client(lab.client, lab.converter.addr4).send(connect(address, lab.addresses.refused_port)) as client:
@@ -44,7 +44,7 @@ def lab_with_silence():
 
 
 def test_local_sockets():
-    """Sockets that aren't connected, listeners, loopback: real TCP at both ends, whatever is set on them."""
+    """Sockets that aren't connected, listeners, loopback: TCP at both ends, with any options."""
     with lab_for() as lab:
         for family in ("4", "6"):
             command = [program("surface_local"), family]
@@ -54,7 +54,7 @@ def test_local_sockets():
 
 
 def remote(lab, kind, address, port, *, converted=()):
-    """surface_remote directly and under the shim, there with more arguments; by syscall(), too, whose connections stay direct."""
+    """Compares surface_remote directly and under the shim, there with more arguments; also by syscall(), whose connections stay direct."""
     for name, more in (("surface_remote", list(converted)), ("surface_syscall", [])):
         command = [program(name), kind, address, port]
         direct = lab.client.run(command).stdout
@@ -82,14 +82,14 @@ def interrupts(scenes):
 @long
 @waits
 def test_signals():
-    """They interrupt calls that wait, and their handlers call them."""
+    """Signals interrupt calls that wait, and their handlers make such calls."""
     interrupts("signals")
 
 
 def test_cancellation():
-    """Threads are cancelled in calls that wait, and their sockets stay as they were."""
+    """Cancellation ends threads in calls that wait, and their sockets stay as they were."""
     if os.environ.get("SANITIZER_PRELOAD"):
-        raise Unsuitable("not under sanitizers: they take what cancelled functions had on their stack for what is there now")
+        raise Unsuitable("not under sanitizers: they take the stack of cancelled functions for the present one")
     interrupts("cancellation")
 
 
@@ -126,7 +126,7 @@ with socket.socket() as sock:
 
 
 def test_ports_that_are_chosen_late():
-    """IP_BIND_ADDRESS_NO_PORT, before connect() or behind it: connections are converted, with Linux 6.1's Multipath TCP, too, which refuses it."""
+    """IP_BIND_ADDRESS_NO_PORT before or after connect(): converted, also with Linux 6.1, whose MPTCP sockets refuse the option."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
@@ -138,13 +138,13 @@ def test_ports_that_are_chosen_late():
 
 
 BAD_CALLS_ROWS = 2400  # at least; musl has the fewest, without those of sendmmsg() and recvmmsg()
-BAD_CALLS_SHARES = 4  # of the rows, side by side: where a server answers they wait most of the time
+BAD_CALLS_SHARES = 4  # of the rows, side by side: they mostly wait for the server
 
 
 def bad_calls(lab, scene, *server, **environment):
-    """Calls with bad pointers and lengths, directly and under the shim."""
+    """Compares calls with bad pointers and lengths, directly and under the shim."""
     if os.environ.get("SANITIZER_PRELOAD"):
-        raise Unsuitable("not under sanitizers: they look at what functions point to before the kernel does")
+        raise Unsuitable("not under sanitizers: they follow the pointers before the kernel does")
     runs = [(env, share) for env in (environment, lab.converted(BAD_CALLS_CONVERTED="1", **environment))
             for share in range(BAD_CALLS_SHARES)]
 
@@ -161,7 +161,7 @@ def bad_calls(lab, scene, *server, **environment):
 
 @long
 def test_bad_calls_elsewhere():
-    """On descriptors that are none of the shim's business."""
+    """On descriptors that don't concern the shim."""
     with lab_for() as lab:
         for scene in ("closed", "pipe", "unix"):
             bad_calls(lab, scene, lab.addresses.blackhole4, 80)
@@ -186,14 +186,14 @@ def test_bad_calls_held():
 
 @long
 def test_bad_calls_sandboxed():
-    """In a sandbox that forbids the system calls by which memory is copied."""
+    """In a sandbox that forbids the system calls that copy memory of processes."""
     with lab_with_silence() as lab:
         for scene in ("idle", "pending", "held"):
             bad_calls(lab, scene, lab.addresses.blackhole4, 80, BAD_CALLS_SANDBOX="1")
 
 
 def near_lab():
-    """For scenes that wait for a server each time, some ten thousand times."""
+    """A fast lab for scenes that wait for a server some ten thousand times."""
     return Lab(wifi=Link(delay_ms=1), lte=None, core=None)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_slow_first_network.py - answers leave the network that a connection began with, while it is far slower than the second one
+"""test_slow_first_network.py - convertd moves answers off the network on which a connection began while that is far slower than the second
 
-Linux sends an answer on a connection's first subflow if nothing is under way, whatever round trip that has. convertd sends a few bytes
-first, which brings the rest to the second subflow (src/relay/relay_steer.c). The bytes of each network are counted in packets.
+If nothing is under way, Linux sends an answer on a connection's first subflow, whatever its round trip. convertd sends a few bytes first,
+which brings the rest to the second subflow (src/relay/relay_steer.c). Captures show the bytes of each network.
 """
 from convertlab import Lab, Link, check, equal, main, wait_until
 from convertlab.pcap import bytes_by_path
@@ -12,8 +12,8 @@ from convertlab.peers import Server, read_exactly
 PORT = 80
 FAST_MS, SLOW_MS = 5, 50  # one way
 ANSWER = 12000            # less than the first window
-SHORT = 3000              # not worth a packet more
-LEAD = 64
+SHORT = 3000              # not worth another packet: less than STEER_MIN
+LEAD = 64                 # STEER_LEAD
 CLIENT = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
@@ -36,9 +36,9 @@ def answered(lab, size, client, sock):
 
 
 def answers(wifi_ms, lte_ms, *sizes):
-    """(bytes over wifi, bytes over lte) of each answer on a connection that has begun over wifi, and has been joined by lte.
+    """(bytes over wifi, bytes over lte) of each answer on a connection that began over wifi, with a second subflow over lte.
 
-    The server is so near that convertd reads each answer at once, and writes it at once if nothing is split.
+    The server is so near that convertd reads each answer whole, and writes it whole if it doesn't split it.
     """
     with Lab(wifi=Link(delay_ms=wifi_ms), lte=Link(delay_ms=lte_ms), core=None) as lab, Server(lab, PORT) as server:
         lab.convertd()
@@ -54,12 +54,12 @@ def answers(wifi_ms, lte_ms, *sizes):
 
 
 def test_first_is_slow():
-    """The second network has all but the bytes that go first."""
+    """The second network carries all but the leading bytes, except of a short answer."""
     equal(answers(SLOW_MS, FAST_MS, ANSWER, SHORT, ANSWER), [(LEAD, ANSWER - LEAD), (SHORT, 0), (LEAD, ANSWER - LEAD)], "bytes by network")
 
 
 def test_first_is_fast():
-    """Nothing goes over the slower network, and nothing is split."""
+    """convertd splits no answer, and the slower network carries no byte."""
     equal(answers(FAST_MS, SLOW_MS, ANSWER), [(ANSWER, 0)], "bytes by network")
 
 
