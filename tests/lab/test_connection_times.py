@@ -8,7 +8,7 @@ from convertlab.peers import TCP, Client, connect, connect_tlv, converter, exten
 from test_convertd_reflection import GET, Behaving, near
 from test_fallback import runtime
 from test_shim_semantics import probe
-from test_transfers import stalls
+from test_transfers import slowest_of
 
 
 @measures
@@ -77,7 +77,7 @@ def test_1000_connections_to_a_server_near_the_converter():
         lab.convertd()
         lab.echo()
         count = repetitions(1000)
-        slowest = stalls(lab, "epoll", count, count // 20)
+        slowest = slowest_of(lab, "epoll", count, count // 20)
         measured(slowest < 1.0, "the slowest of %d took %.3f s, with 0.15 s of round trips" % (count, slowest))
         equal(lab.shim_log().count(kernel.verdict()), count, "conversions")
         return "slowest %.3f s" % slowest

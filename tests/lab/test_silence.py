@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_silence.py - silent requests: where the SYN+ACK has said that the server was reached, no response follows
+"""test_silence.py - silent requests: if the SYN+ACK confirms the server, no response follows
 
-doc/private-tlvs.md has the rules. What comes from the converter is taken from captured packets: not one byte that the server hasn't sent.
+doc/private-tlvs.md has the rules. Captured packets show that the converter sends no byte but the server's.
 """
 import contextlib
 import hashlib
@@ -44,7 +44,7 @@ def each(lab, delivery="syn", protocols=(TCP, MPTCP)):
 
 
 def sent(packets, client):
-    """The bytes that the converter has sent to that client: each once, in their order."""
+    """The stream that the converter has sent to that client, without repetitions."""
     first = next(p for p in packets if p.synack and p.dport == client.port)
     stream = {}
     for p in packets:
@@ -63,7 +63,7 @@ def is_reset(client):
 
 @kernel.needs("fastopen")
 def test_offered():
-    """In the answer to an Info TLV, where SYNs are withheld; not with --no-silence, nor where nothing is withheld or taken."""
+    """convertd offers silence to an Info TLV if it withholds SYNs; not with --no-silence, nor if its host takes no data in SYNs."""
     with far() as lab:
         for fastopen, arguments, want in ((3, (), WITHHOLDING), (3, ("--no-silence",), octets("f0020143 02bc 6c63")),
                                           (3, ("--hold-syn", "off"), None), (1, (), octets("f0020103 02bc 6c63"))):
@@ -75,7 +75,7 @@ def test_offered():
 
 @kernel.needs("fastopen")
 def test_not_one_byte():
-    """A server that speaks first, and one that is silent at first: the stream is the server's from its first byte to its last."""
+    """Whether the server or the client speaks first, the stream is the server's from its first byte to its last."""
     with far() as lab, Server(lab, 80) as server, converter(lab) as process:
         lab.greeter()
         for speaks_first in (True, False):
@@ -104,7 +104,7 @@ def test_not_one_byte():
 
 @kernel.needs("fastopen")
 def test_much():
-    """Megabytes both ways at once are what was sent."""
+    """Megabytes in both directions at once arrive unchanged."""
     data = hashlib.shake_256(b"silence").digest(4 << 20)
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab):
         for client, flags, v6 in each(lab):
@@ -126,7 +126,7 @@ def test_much():
 
 @kernel.needs("fastopen")
 def test_server_that_closes():
-    """At once, in order or by a reset: the client sees the same, and no byte."""
+    """At once, by a FIN or by a reset: the client sees the same, and no byte."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         for reset in (False, True):
             for client, flags, v6 in each(lab):
@@ -142,14 +142,14 @@ def test_server_that_closes():
 @waits
 @kernel.needs("fastopen")
 def test_reset_before_a_look():
-    """A server accepts and resets at once, and a busy converter learns both together: connected, and then reset, as without it."""
+    """A server accepts and resets at once, and a busy converter sees both together: the client is connected, then reset, as directly."""
     syn_sent, established = "02", "01"
     # the client's SYN is withheld for longer than a busy machine stands still
     with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
         for last_words in (b"", b"last words"):
             for client, flags, v6 in each(lab):
                 client.send(asks(lab, None, v6, **flags))
-                # it may be answered by now on a busy machine, which comes to the same
+                # on a busy machine the server may have answered by now, which doesn't matter
                 wait_until(lambda: 80 in connections(lab.converter, syn_sent) + connections(lab.converter, established), 5, "the SYN to the server")
                 os.kill(process.serving, signal.SIGSTOP)
                 sock = server.accept()
@@ -177,7 +177,7 @@ def test_half_close():
 
 @kernel.needs("fastopen")
 def test_asks_for_multipath_tcp():
-    """Silence says that the server doesn't speak it, a response that it does. A blind client can't be told."""
+    """Silence means that the server doesn't speak it, a response that it does. A blind client can't learn it."""
     with far() as lab, Server(lab, 80) as plain, Server(lab, 81, MPTCP) as speaker, converter(lab):
         for server in (plain, speaker):
             for client, flags, v6 in each(lab):
@@ -195,7 +195,7 @@ def test_asks_for_multipath_tcp():
 
 @kernel.needs("fastopen")
 def test_others_are_served_as_before():
-    """The same request with the RFC's Magic Number has its response; a Silence TLV in it is unknown."""
+    """A request with the RFC's Magic Number gets its response; with a Silence TLV in it, Unsupported Message."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         for protocol in (TCP, MPTCP):
             with Client(lab.client, lab.converter.addr4, protocol) as client:
@@ -213,7 +213,7 @@ def test_others_are_served_as_before():
 
 @kernel.needs("fastopen")
 def test_behind_the_handshake():
-    """Nothing was confirmed: a response as ever, whole or in pieces; blind clients are reset."""
+    """No SYN+ACK confirms the server: an ordinary response, to a whole request or pieces; blind clients are reset."""
     with far() as lab, Server(lab, 80) as server, converter(lab) as process:
         for delivery in ("behind", "bytewise"):
             for client, flags, v6 in each(lab, delivery):
@@ -231,7 +231,7 @@ def test_behind_the_handshake():
 
 @kernel.needs("fastopen")
 def test_pieces_in_the_syn():
-    """A part of a silent request isn't one: the SYN is refused."""
+    """convertd refuses a SYN with a part of a silent request."""
     with far() as lab, converter(lab):
         for client, flags, v6 in each(lab, "syn-bytewise"):
             try:
@@ -242,7 +242,7 @@ def test_pieces_in_the_syn():
 
 
 def strip(host, hook, what):
-    """Rules of a middlebox on that host's packets to or from the converter's port; taken back at the end."""
+    """Applies a middlebox's rules to that host's packets to or from the converter's port."""
     port = "tcp dport 1234" if hook == "output" else "tcp sport 1234"
     host.run(["nft", "-f", "-"], input="table inet box {\n chain packets {\n  type filter hook %s priority mangle\n  %s %s\n }\n}\n"
              % (hook, port, what))
@@ -250,7 +250,7 @@ def strip(host, hook, what):
 
 @contextlib.contextmanager
 def box(host, hook, what):
-    """A middlebox for a while."""
+    """A middlebox within this context."""
     strip(host, hook, what)
     try:
         yield
@@ -260,7 +260,7 @@ def box(host, hook, what):
 
 @kernel.needs("fastopen")
 def test_timestamps_stripped_on_the_way_there():
-    """Neither end has them: the ordinary response, or for a blind client silence all the same."""
+    """Neither end has timestamps: the ordinary response, or for a blind client silence all the same."""
     need("nft", "nftables")
     with far() as lab, Server(lab, 80) as server, converter(lab), \
             box(lab.client, "output", "tcp flags & syn == syn reset tcp option timestamp"):
@@ -276,7 +276,7 @@ def test_timestamps_stripped_on_the_way_there():
 
 @kernel.needs("fastopen")
 def test_timestamps_stripped_on_the_way_back():
-    """Only the client sees that: it doesn't take the SYN+ACK for a confirmation, and finds the server's bytes in place of a response."""
+    """Only the client sees that: to it the SYN+ACK confirms nothing, and the server's bytes come instead of a response."""
     need("nft", "nftables")
     with far() as lab, converter(lab), box(lab.client, "input", "tcp flags & syn == syn reset tcp option timestamp"):
         lab.greeter()
@@ -288,7 +288,7 @@ def test_timestamps_stripped_on_the_way_back():
 
 @kernel.needs("fastopen")
 def test_data_not_taken():
-    """Without Fast Open on the converter the data isn't acknowledged: a response, or a reset."""
+    """Without Fast Open the converter's host doesn't acknowledge the data: a response, or for a blind client a reset."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         lab.converter.sysctl("net.ipv4.tcp_fastopen", 1)
         for client, flags, v6 in each(lab, protocols=(TCP,)):
@@ -303,7 +303,7 @@ def test_data_not_taken():
 
 @kernel.needs("fastopen")
 def test_lost_syn():
-    """It is sent again without its data: a response, or a reset."""
+    """The client's kernel sends it again without its data: a response, or for a blind client a reset."""
     need("nft", "nftables")
     with far() as lab, Server(lab, 80) as server, converter(lab), box(lab.client, "output", "@ih,16,16 0x6c63 tcp flags syn drop"):
         for client, flags, v6 in each(lab):
@@ -319,9 +319,9 @@ def test_lost_syn():
 @waits
 @kernel.needs("fastopen")
 def test_lost_synack():
-    """It comes again, and confirms as the first one would have. Where Multipath TCP has fallen back: a reset, and no byte.
+    """The second SYN+ACK confirms the server as the first one would have; if Multipath TCP has fallen back, a reset and no byte.
 
-    It has if the client has sent its SYN again before (Linux 6.18: its third ACK lacks MP_CAPABLE then), so either may happen.
+    It falls back if the client has repeated its SYN before (Linux 6.18: the third ACK then lacks MP_CAPABLE), so either may happen.
     """
     need("nft", "nftables")
     with far() as lab, converter(lab):
@@ -338,8 +338,8 @@ def test_lost_synack():
 
 @kernel.needs("fastopen")
 def test_hold_time():
-    """A slow server's SYN goes on, and confirms nothing; a blind client's waits on and is confirmed, or refused if it is one of
-    Multipath TCP."""
+    """The server answers after --hold-time: convertd has let an ordinary SYN go, which confirms nothing. It withholds a blind one longer,
+    and confirms it, or refuses it over Multipath TCP."""
     with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
         for client, flags, v6 in each(lab):
             with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
@@ -363,7 +363,7 @@ def test_hold_time():
 
 @kernel.needs("fastopen")
 def test_errors():
-    """Not blind: the Error TLVs of any client, with the RFC's Magic Number."""
+    """Clients that aren't blind get the usual Error TLVs, with the RFC's Magic Number."""
     with far() as lab, converter(lab):
         for client, flags, v6 in each(lab):
             if not flags["blind"]:
@@ -373,7 +373,7 @@ def test_errors():
 
 @kernel.needs("fastopen")
 def test_multipath_or_not_at_all():
-    """MP_CAPABLE is taken out on the way there: a response, for its client to judge; on the way back: a reset."""
+    """A middlebox removes MP_CAPABLE: of the SYN: a response, for the client to judge; of the SYN+ACK: a reset."""
     need("nft", "nftables")
     with far() as lab, Server(lab, 80) as server, converter(lab):
         with box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"):
@@ -389,7 +389,7 @@ def test_multipath_or_not_at_all():
                 is_reset(client)
         with box(lab.client, "input", "tcp flags & syn == syn reset tcp option 30"):
             for client, flags, v6 in each(lab, protocols=(MPTCP,)):
-                # who doesn't ask for that is served over TCP
+                # convertd serves a client that doesn't insist on Multipath TCP over TCP
                 client.send(asks(lab, None, v6, blind=flags["blind"]))
                 sock = server.accept()
                 sock.sendall(b"answer")
@@ -399,7 +399,7 @@ def test_multipath_or_not_at_all():
 
 @kernel.needs("fastopen")
 def test_not_offered():
-    """--no-silence: not one byte to whoever asks nevertheless, and no connection to the server."""
+    """--no-silence: a client that asks nevertheless gets no byte, and no connection to the server."""
     with far() as lab, converter(lab, "--no-silence"), lab.capture(lab.converter, "core", "tcp") as core:
         for delivery in ("syn", "behind"):
             for client, flags, v6 in each(lab, delivery):
@@ -411,7 +411,7 @@ def test_not_offered():
 
 
 def test_faults():
-    """Whatever is wrong in a silent request, its client gets no byte, in a SYN and behind one."""
+    """A faulty silent request gets no byte, in a SYN and behind the handshake."""
     with far() as lab, converter(lab):
         good = asks(lab, None)
         faults = (good[:1] + b"\0" + good[2:], b"\2" + good[1:], octets("01066c63") + good[12:],
@@ -426,14 +426,14 @@ def test_faults():
                 equal(b"".join(p.payload for p in capture.packets() if p.sport == 1234), b"", "bytes (fault %d)" % number)
 
 
-# --- convertd goes, or knows nothing of the SYN ---------------------------------------------------------------
+# --- convertd ends, or doesn't know the SYN -------------------------------------------------------------------
 
 
 @kernel.needs("fastopen")
-def test_nobody_has_withheld_it():
-    """A SYN that has passed by convertd with the mark, as after a restart: the server is asked now, and all is as silent.
+def test_marked_syn_that_was_not_withheld():
+    """A marked SYN reaches convertd's socket without having been withheld, as after a restart: convertd asks the server now, silently.
 
-    The client's host sets the mark itself, and another SYN has all the room that there is for those that are withheld.
+    The client's host sets the mark itself, and another SYN takes all the room for withheld ones.
     """
     need("nft", "nftables")
     with far() as lab, converter(lab, "--max-pending", "4", "--hold-time", "2900") as process, \
@@ -441,7 +441,7 @@ def test_nobody_has_withheld_it():
         lab.greeter()
         with Client(lab.client, lab.converter.addr4) as other:
             other.send(connect(lab.addresses.blackhole4, 80))
-            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout, 5, "the other's question")
+            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout, 5, "the other one's SYN to its server")
             with Client(lab.client, lab.converter.addr4) as client:
                 client.send(asks(lab, None, False, 25))
                 equal(client.read(15), b"220 lab ready\r\n", client.name)
@@ -451,7 +451,7 @@ def test_nobody_has_withheld_it():
 
 @kernel.needs("fastopen")
 def test_overflow():
-    """Where convertd doesn't keep up, SYNs pass, and confirm nothing: a response, or for a blind client the server without a byte more."""
+    """If convertd doesn't keep up, SYNs pass and confirm nothing: a response, or for a blind client only the server's bytes."""
     need("nft", "nftables")
     with far() as lab, Server(lab, 80) as server, converter(lab) as process, contextlib.ExitStack() as stack:
         lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
@@ -477,7 +477,7 @@ def test_overflow():
 
 @kernel.needs("fastopen")
 def test_stands_still_and_is_killed():
-    """While convertd stands still no SYN is answered; after a kill the next one serves what is sent again."""
+    """While convertd stands still no SYN is answered; after a kill the next convertd serves or refuses the repeated SYN."""
     def start():
         """A convertd that is ready; the one before it has gone."""
         process = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN], name="convertd")
@@ -509,7 +509,7 @@ def test_stands_still_and_is_killed():
 
 @kernel.needs("fastopen")
 def test_restart():
-    """What is withheld then is let go and gets a response, or is refused; clients of the new one are served in silence."""
+    """convertd lets withheld SYNs go, which get a response or a refusal; the new one serves its clients in silence."""
     with far(core_ms=200) as lab, Server(lab, 80) as server, Manager(lab) as manager:
         old = manager.start("--drain-timeout", "20")
         manager.wait("READY=1")
@@ -518,7 +518,7 @@ def test_restart():
                 which.sock.setblocking(False)
                 which.send(asks(lab, None, **flags))
                 which.sock.settimeout(10)
-            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout.count("\n") == 2, 5, "two questions")
+            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout.count("\n") == 2, 5, "two SYNs to the server")
             new = manager.restart(old, "--drain-timeout", "20")
             manager.wait("READY=1")
             extended_header(client.answer())

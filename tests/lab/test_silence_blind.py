@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_silence_blind.py - clients that can take no response off their streams are refused as the network refuses (doc/private-tlvs.md)
+"""test_silence_blind.py - convertd refuses blind clients as the network would (doc/private-tlvs.md)
 
-What a direct connection of the same host gets is the measure, for each destination.
+For each destination they must get the same as a direct connection of the same host.
 """
 import collections
 import contextlib
@@ -21,7 +21,7 @@ BLACKHOLE = ("MPTcpExtBlackhole", "MPTcpExtMPCapableSYNTXDisabled")
 
 
 def far(core_ms=10, lte=None, **options):
-    """A client whose packets take a while: an ICMP message that comes within the call of connect() is none that ends it (kernel)."""
+    """A client whose packets take a while: the kernel ignores an ICMP message that comes during the call of connect()."""
     return Lab(wifi=Link(delay_ms=10), lte=lte, core=Link(delay_ms=core_ms), **options)
 
 
@@ -31,7 +31,7 @@ def asks(address, port, mptcp, options=b""):
 
 
 def outcome(sock, begin, seconds):
-    """(errno or 0, seconds since then) of a connection that is being made."""
+    """(errno, "time-out" or "N bytes"; seconds since `begin`) of a pending connection."""
     sock.settimeout(seconds)
     try:
         data = sock.recv(100)
@@ -41,7 +41,7 @@ def outcome(sock, begin, seconds):
 
 
 def directly(lab, address, port, seconds=10):
-    """What a direct connection gets."""
+    """The outcome of a direct connection."""
     with lab.client.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, TCP) as sock:
         sock.settimeout(seconds)
         begin = time.monotonic()
@@ -53,7 +53,7 @@ def directly(lab, address, port, seconds=10):
 
 
 def blindly(lab, address, port, protocol=TCP, v6=None, seconds=10, options=b""):
-    """What a blind client gets. v6: by the converter's IPv6 address; None: of the server's family."""
+    """The outcome of a blind request. v6: to the converter's IPv6 address; None: to that of the server's family."""
     v6 = ":" in address if v6 is None else v6
     with Client(lab.client, lab.converter.addr6 if v6 else lab.converter.addr4, protocol) as client:
         begin = time.monotonic()
@@ -72,7 +72,7 @@ def no_bytes(packets):
 
 @kernel.needs("fastopen")
 def test_refusals():
-    """Each as a direct connection's: port closed, host or network unreachable, prohibited; no byte, no SYN+ACK."""
+    """The errors of direct connections: port closed, host or network unreachable, prohibited; no byte, no SYN+ACK."""
     with far() as lab, lab.capture(lab.client, "wifi", "tcp port 1234") as capture, converter(lab):
         there = lab.addresses
         for address, port in ((lab.server.addr4, there.refused_port), (lab.server.addr6, there.refused_port), (there.unreachable4, 80),
@@ -91,7 +91,7 @@ REJECTS = (("ip", "net-unreachable"), ("ip", "host-unreachable"), ("ip", "prot-u
 
 @kernel.needs("fastopen")
 def test_each_icmp_code():
-    """A firewall of the server's answers with each code that there is: the errno is a direct connection's, from either family."""
+    """The server's firewall rejects with each ICMP code: the errno is a direct connection's; over the other family it is any error."""
     need("nft", "nftables")
     with far() as lab, converter(lab):
         lab.server.sysctl("net.ipv4.icmp_ratelimit", 0)
@@ -116,7 +116,7 @@ def test_each_icmp_code():
 
 @kernel.needs("fastopen")
 def test_the_converters_own_refusals():
-    """Who may not use it, or has no cookie; a server that it may not connect to; an option that it doesn't know: prohibited."""
+    """A client without access or without a cookie, a forbidden server, an unknown option: "prohibited"."""
     with far() as lab:
         path = os.path.join(lab.directory, "cookies")
         with open(path, "w", encoding="ascii") as file:
@@ -134,7 +134,7 @@ def test_the_converters_own_refusals():
 
 @kernel.needs("fastopen")
 def test_cookie():
-    """Who has one is served."""
+    """convertd serves a blind client that has one."""
     with far() as lab, Server(lab, 80) as server:
         path = os.path.join(lab.directory, "cookies")
         with open(path, "w", encoding="ascii") as file:
@@ -152,7 +152,7 @@ def test_cookie():
 @waits
 @kernel.needs("fastopen")
 def test_many_refusals():
-    """A host sends few ICMP messages a second: the other clients send their SYNs again, without data, and are refused then."""
+    """A host sends few ICMP messages a second: the other clients' kernels repeat their SYNs, without data, and convertd refuses those."""
     with far() as lab, converter(lab, "--deny-destination", lab.server.addr4), \
             lab.capture(lab.client, "wifi", "tcp port 1234") as capture, contextlib.ExitStack() as stack:
         lab.converter.sysctl("net.ipv4.icmp_ratelimit", 400)
@@ -173,7 +173,7 @@ def test_many_refusals():
 @waits
 @kernel.needs("fastopen")
 def test_silence_for_silence():
-    """Of a server that says nothing nothing is said: a time-out, after as many SYNs as a direct one's, and Multipath TCP stays on."""
+    """A silent server: a time-out after as many SYNs as of a direct connection, and the kernel keeps Multipath TCP on."""
     with far() as lab, converter(lab):
         lab.client.sysctl("net.ipv4.tcp_syn_retries", 2)
         before = [lab.client.counters().get(name, 0) for name in BLACKHOLE]
@@ -195,7 +195,7 @@ def test_silence_for_silence():
 
 @kernel.needs("fastopen")
 def test_late_answers():
-    """When a Linux client has sent its SYN again, Multipath TCP is lost: reset at both ends. Over TCP it isn't too late yet."""
+    """Once a Linux client has repeated its SYN, Multipath TCP is lost: convertd resets both ends. Over TCP the answer isn't too late."""
     with far(core_ms=550) as lab, Server(lab, 80) as server, converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
             lab.capture(lab.client, "wifi", "tcp port 1234") as capture, \
             Client(lab.client, lab.converter.addr4, MPTCP) as multipath, Client(lab.client, lab.converter.addr4, TCP) as single:
@@ -214,7 +214,7 @@ def test_late_answers():
 
 
 def begin(lab, attempt, repeat=0, port=80):
-    """A client over Multipath TCP whose blind request has this number, and was made so often before; it doesn't wait."""
+    """Sends a blind request over Multipath TCP with this Attempt and Repeat; returns the client, without waiting."""
     client = Client(lab.client, lab.converter.addr4, MPTCP)
     client.sock.setblocking(False)
     client.send(silent(connect_tlv(lab.server.addr4, port), blind=True, mptcp=True, attempt=attempt, repeat=repeat))
@@ -223,7 +223,7 @@ def begin(lab, attempt, repeat=0, port=80):
 
 
 def asked(packets):
-    """From which ports of the converter SYNs have gone to the server."""
+    """The converter's ports from which SYNs have gone to the server."""
     return {p.sport for p in packets if p.syn and not p.synack and p.dport == 80}
 
 
@@ -239,7 +239,7 @@ def refused(lab):
 
 @kernel.needs("fastopen")
 def test_made_again():
-    """The last SYN of an attempt is let go, whatever becomes of those before it; the server is asked once."""
+    """convertd lets the last SYN of an attempt go, whatever happens to earlier ones, and connects to the server once for each attempt."""
     with far(core_ms=1050) as lab, Server(lab, 80) as server, converter(lab, *METRICS), \
             lab.capture(lab.converter, "core", "tcp") as core:
         with begin(lab, 7), begin(lab, 7, 1):
@@ -251,19 +251,19 @@ def test_made_again():
             with begin(lab, 7, 4) as last:
                 equal(last.read(6), b"answer", "to the last repeat")
             equal(outcome(other.sock, 0, 10)[0], errno.ECONNREFUSED, "errno of another attempt, whose answer came too late")
-            # their kernel has sent their SYNs again, without data, which a blind client is reset for
+            # their kernel has repeated their SYNs, without data, for which convertd resets a blind client
             for client in (third, older, same):
-                equal(outcome(client.sock, 0, 10)[0], errno.ECONNRESET, "errno of a SYN that was not the last one")
+                equal(outcome(client.sock, 0, 10)[0], errno.ECONNRESET, "errno of an earlier SYN")
         equal(len(asked(core.packets())), 2, "connections to the server")
 
 
 @kernel.needs("fastopen")
 def test_answer_between_two_syns():
-    """It comes when the SYN can't be let go any more, and waits for the next one; if there is none it is a reset, at both ends."""
+    """An answer after Limit waits for the next SYN; without one, convertd resets both ends."""
     for again in (True, False):
         with far(core_ms=410) as lab, Server(lab, 80) as server, converter(lab, *METRICS), begin(lab, 9) as first, \
                 server.accept() as sock, lab.capture(lab.converter, "core", "tcp") as core:
-            # its third ACK has come, so that the converter has the answer
+            # accept() has returned: the converter's third ACK has come, so it has the server's answer
             if again:
                 first.sock.close()
                 with begin(lab, 9, 1) as second:
@@ -277,7 +277,7 @@ def test_answer_between_two_syns():
 
 @kernel.needs("fastopen")
 def test_another_clients_number():
-    """Whoever uses another client's number has a connection of its own: it is the same attempt from the same address alone."""
+    """Requests with the same Attempt from another address are another attempt, with a connection of their own."""
     with far(core_ms=300, lte=Link(delay_ms=10)) as lab, Server(lab, 80) as server, converter(lab, *METRICS):
         with begin(lab, 7) as mine, Client(lab.client, lab.converter.addr4, MPTCP) as foreign:
             foreign.sock.bind((lab.client.lte4, 0))
@@ -294,7 +294,7 @@ def test_another_clients_number():
 @waits
 @kernel.needs("fastopen")
 def test_too_late():
-    """The server answers when nobody waits for that any more: silence, and a reset for the server."""
+    """The server answers after convertd and the client have given up: the client gets nothing, the server a reset."""
     with far(core_ms=1900) as lab, Server(lab, 80), converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
             lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
         lab.client.sysctl("net.ipv4.tcp_syn_retries", 2)
@@ -306,7 +306,7 @@ def test_too_late():
 
 @kernel.needs("fastopen")
 def test_no_room():
-    """Others need it: one of two SYNs passes without being withheld, and its client is served when its third ACK has come."""
+    """There is room to withhold only one of two SYNs: convertd serves the other one's client after its third ACK."""
     with far(core_ms=300) as lab, Server(lab, 80) as server, converter(lab, "--max-pending", "4"), \
             contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Client(lab.client, lab.converter.addr4)) for _ in range(2)]
@@ -323,9 +323,9 @@ def test_no_room():
 
 @kernel.needs("fastopen")
 def test_forged_syn_of_the_same_port():
-    """A forged blind SYN whose server is silent: the client's own connection from that port is confirmed at once, whatever it asks for."""
+    """A forged blind SYN, to a silent server or a refusing one: convertd confirms the client's own connection from that port at once."""
     with far() as lab, Server(lab, 80) as server, converter(lab, *METRICS), Forge(lab) as forge:
-        # one that answers is in the table, released and not accepted, when the client's own SYN comes
+        # the SYN to a refusing server is in the table, released and not accepted, when the client's own SYN comes
         for number, target in enumerate((lab.addresses.blackhole4, lab.server.addr4)):
             for protocol in (TCP, MPTCP):
                 port = 20000 + 10 * number + protocol % 7
@@ -354,7 +354,7 @@ def test_forged_syn_of_the_same_port():
 
 @kernel.needs("fastopen")
 def test_given_up():
-    """What a client has given up doesn't stand in the way of its next connection from the same port."""
+    """An attempt that a client has given up doesn't hinder its next connection from the same port."""
     with far() as lab, Server(lab, 80) as server, converter(lab, *METRICS):
         for protocol in (TCP, MPTCP):
             with Client(lab.client, lab.converter.addr4, protocol) as client:
@@ -369,14 +369,14 @@ def test_given_up():
                     sock.sendall(b"answer")
                 equal(client.end(), (b"answer", "closed"), "what came")
                 check(client.confirmed(), "its SYN+ACK confirms nothing")
-        # nobody counts them once the server has been asked for as long as its kernel asks
+        # convertd stops counting them when its kernel stops asking the server
         wait_until(lambda: withheld(lab) == 0, 10, "the SYNs to be given up")
         equal(Metrics(lab.converter)("convertd_unproven_clients"), 0, "unproven clients")
 
 
 @kernel.needs("fastopen")
 def test_demanded_cookie():
-    """While cookies are demanded, a blind client that has none is served when its third ACK has come; no forged SYN reaches a server."""
+    """While convertd demands cookies, it serves a blind client without one after its third ACK; no forged SYN reaches a server."""
     with far() as lab, Server(lab, 80) as server, \
             converter(lab, "--max-pending", "400", "--max-pending-per-client", "0", *METRICS), Forge(lab) as forge:
         route_back(lab)
@@ -402,7 +402,7 @@ def test_demanded_cookie():
 
 @kernel.needs("fastopen")
 def test_without_mp_capable():
-    """A middlebox takes it out of the SYN of a client that needs it: refused."""
+    """A middlebox removes it from the SYN of a client that insists on it: convertd refuses."""
     need("nft", "nftables")
     with far() as lab, converter(lab), box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"), \
             lab.capture(lab.client, "wifi", "tcp port 1234") as capture:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_silence_shim.py - applications whose connections have no response in front of the server's bytes (doc/private-tlvs.md)
 
-convertd offers silence to whoever asks it for information, which the first connection of a cache does. What follows is silent. The first
-request for each server asks whether that speaks Multipath TCP, and has a response if it does.
+convertd offers silence in its answer to an Info TLV, which the first request with an empty cache has. Later requests are silent. The first
+request for each server asks whether it speaks Multipath TCP, and gets a response if it does.
 """
 import os
 
@@ -51,7 +51,7 @@ def silent_syns(packets):
 @waits
 @kernel.needs("fastopen")
 def test_transcripts():
-    """In every way of waiting, to both families, the application sees what it would see of a direct connection."""
+    """In every way of waiting, in both families, the application sees the same as on a direct connection."""
     with far() as lab:
         lab.convertd()
         lab.echo()
@@ -70,7 +70,7 @@ def test_transcripts():
 
 @kernel.needs("fastopen")
 def test_not_one_byte():
-    """What the converter sends is what the server has sent; and a segment less than with a response."""
+    """The converter sends only the server's bytes, and one segment less than with a response."""
     with far() as lab:
         lab.convertd()
         lab.echo()
@@ -91,7 +91,7 @@ def test_not_one_byte():
 
 @kernel.needs("fastopen")
 def test_server_that_speaks_first():
-    """Its greeting is on the way when the SYN+ACK is."""
+    """Its greeting follows the SYN+ACK at once."""
     with far() as lab:
         lab.convertd()
         lab.greeter()
@@ -108,7 +108,7 @@ def test_server_that_speaks_first():
 
 @kernel.needs("fastopen")
 def test_servers_that_are_new():
-    """The first request for a server asks whether it speaks Multipath TCP, and is silent all the same: there is a response if it does."""
+    """The first request for a server asks whether it speaks Multipath TCP, and is silent all the same: it gets a response if so."""
     with far() as lab:
         lab.convertd()
         lab.echo()
@@ -140,12 +140,12 @@ def test_refused_and_unreachable():
         for way in ("blocking", "poll", "epoll-edge"):
             for port in (9, 7):
                 direct = probe(lab, way, None, port=port)
-                probe(lab, way, env, port=port)  # this one asks whether the server speaks Multipath TCP
+                probe(lab, way, env, port=port)  # the first request asks whether the server speaks Multipath TCP
                 equal(probe(lab, way, env, port=port), direct, "%s, port %d" % (way, port))
 
 
 def test_no_timestamps():
-    """Without them no SYN+ACK says that there is no response: it comes, and is taken off."""
+    """Without them no SYN+ACK confirms a server: a response comes, and the shim takes it off the stream."""
     with far() as lab:
         lab.convertd()
         lab.echo()
@@ -160,7 +160,7 @@ def test_no_timestamps():
 
 @kernel.needs("fastopen")
 def test_no_converter_any_more():
-    """What stands at the address by now knows neither silence nor Convert: asked without silence, and then left alone."""
+    """The program at the address now knows no Convert: the shim asks again without silence, and then connects directly."""
     with far() as lab:
         first = lab.convertd()
         lab.echo()
@@ -169,7 +169,7 @@ def test_no_converter_any_more():
         first.stop()
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "whole", b"HTTP/1.1 400 Bad".hex()], 1234,
                             name="scripted")
-        lab.client.sysctl("net.ipv4.tcp_timestamps", 0)  # otherwise its SYN+ACK would be believed, for ten minutes at most
+        lab.client.sysctl("net.ipv4.tcp_timestamps", 0)  # otherwise its SYN+ACK would confirm the server, for ten minutes at most
         with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
             said = probe(lab, "poll", env)
         check("answer b'hello'" in said, said)
@@ -179,7 +179,7 @@ def test_no_converter_any_more():
 
 @kernel.needs("fastopen")
 def test_standard_streams():
-    """stdio reads past the hooks, on a stream that is older than the connection as well."""
+    """A shell and its child, which read past the hooks, get only the server's bytes."""
     with far() as lab:
         lab.convertd()
         lab.echo()
@@ -193,7 +193,7 @@ def test_standard_streams():
 
 
 def test_processes():
-    """fork() and exec() while the SYN+ACK is awaited: the descriptor's next owner reads the server's bytes."""
+    """fork(), exec() and posix_spawn() before the SYN+ACK: the child with the descriptor reads the server's bytes."""
     program = """
 import os, socket, sys
 for how in ("fork", "exec", "spawn"):
@@ -270,7 +270,7 @@ for what in ("wait", "close", "close one of two"):
 
 @kernel.needs("fastopen")
 def test_early_data():
-    """The first bytes ride behind a silent request, also where the SYN has no room for all of them."""
+    """The first bytes follow a silent request in the SYN, also if it has no room for all of them."""
     program = ("import hashlib, socket, sys\n"
                "for size in (5, 900, 4000, 60000):\n"
                "    data = hashlib.shake_256(b'%d' % size).digest(size)\n"
@@ -311,7 +311,7 @@ RINGS = [(way, how, when) for way in ("blocking", "waiting") for how, when in ((
 
 
 def rings(lab, way, how, when, env, count, port=7):
-    """What became of each connection of a program that reads and writes by io_uring."""
+    """The outcome of each connection of a program that reads and writes by io_uring."""
     program = lab.build.program("tests/lab/apps/rings")
     result = lab.client.run([program, way, how, when, lab.server.addr4, port, count], env=env, check=False, timeout=500)
     if result.returncode == 77:
@@ -324,7 +324,7 @@ def rings(lab, way, how, when, env, count, port=7):
 @waits
 @timeout(600)
 def test_rings():
-    """io_uring never reads a byte that the server hasn't sent, with silence and without it, with loss or none."""
+    """io_uring reads only the server's bytes, with silence and without, with loss and without."""
     for silence in ("auto", "never"):
         for loss, count in ((0, 4), (0.05, 6)):
             with far(loss=loss) as lab:
@@ -342,7 +342,7 @@ def test_rings():
 @waits
 @timeout(600)
 def test_rings_that_hold_sockets():
-    """A registered file of a ring stays the socket that it was: so that is the one which is connected, over TCP, by way of the converter."""
+    """A ring's registered file can't be replaced by another socket, so the shim converts that one, over TCP."""
     for hold in ((), ("--hold-syn", "off")):
         for loss, count in ((0, 4), (0.05, 6)):
             with far(loss=loss) as lab:
@@ -361,7 +361,7 @@ def test_rings_that_hold_sockets():
 
 
 def test_ring_behind_connect():
-    """It is made by an instruction of the program's own when the first connection to a server is there already."""
+    """The program makes its ring by an instruction of its own after the first connect() to a server."""
     ports = range(7001, 7005)
     with far() as lab:
         lab.convertd()
@@ -374,7 +374,7 @@ def test_ring_behind_connect():
 
 
 def test_rings_and_another_converter():
-    """One that withholds nothing and knows no silence: a connect() that doesn't wait takes as long as the handshake."""
+    """A converter that withholds nothing and knows no silence: rings read only the server's bytes."""
     with far() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
@@ -386,7 +386,7 @@ def test_rings_and_another_converter():
 @long
 @waits
 def test_rings_and_errors():
-    """A server that refuses is ECONNREFUSED, and a converter that says nothing costs CONVERT_TIMEOUT."""
+    """A refusal of the server is ECONNREFUSED; after CONVERT_TIMEOUT of a silent converter the connection is direct."""
     with far() as lab:
         converter = lab.convertd()
         lab.echo()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_strangers.py - what strangers' SYNs, and attempts that their own programs have given up, do to other connections: nothing"""
+"""test_strangers.py - forged SYNs, and attempts that programs have given up, do no harm to other connections"""
 import contextlib
 import os
 import threading
@@ -25,7 +25,7 @@ def near(delay_ms=5):
 
 
 def forge_one(lab, forge, number):
-    """A blind SYN from the client's own address, to a server that says nothing; its sequence number is a guess."""
+    """Forges a blind SYN from the client's own address, to a silent server; its sequence number is a guess."""
     mptcp = number % 2 == 1
     forge.syn(lab.client.wifi4, PORTS[number % FORGED], asks(lab.addresses.blackhole4, 80, mptcp), LINUX + (MP_CAPABLE if mptcp else b""),
               seq=12345 + number)
@@ -33,7 +33,7 @@ def forge_one(lab, forge, number):
 
 @contextlib.contextmanager
 def trickle(lab, each_seconds=0.2):
-    """Five forged SYNs a second meanwhile."""
+    """Forges five SYNs a second meanwhile."""
     over = threading.Event()
 
     def send():
@@ -52,13 +52,13 @@ def trickle(lab, each_seconds=0.2):
 
 
 def all_are_converted(lab, **env):
-    """Many connections, one after the other: none is diverted, refused or late."""
+    """Makes many connections, one after the other: each is converted, and the converter never rests."""
     before = Metrics(lab.converter)("convertd_connections_accepted_total")
     said = lab.client.run(["python3", os.path.join(APPS, "many.py"), "poll", lab.server.addr4, 7, CONNECTIONS, 1],
                           env=lab.converted(CONVERT_ADDR=lab.converter.addr4, **env)).stdout
     equal(said.split()[:2], ["done", str(CONNECTIONS)], "what the program says")
-    check(": direct" not in lab.shim_log(), "diverted:\n" + lab.shim_log()[-2000:])
-    check("left alone" not in lab.shim_log(), "the converter is left alone:\n" + lab.shim_log()[-2000:])
+    check(": direct" not in lab.shim_log(), "a direct connection:\n" + lab.shim_log()[-2000:])
+    check("left alone" not in lab.shim_log(), "the converter rests:\n" + lab.shim_log()[-2000:])
     check(Metrics(lab.converter)("convertd_connections_accepted_total") - before >= CONNECTIONS, "connections by the converter")
 
 
@@ -85,7 +85,7 @@ def test_forged_blind_syns():
 @kernel.needs("calls")
 @timeout(240)
 def test_dials_to_a_silent_host():
-    """A supervised program gives up 12 dials a second, each after 3 s: each of its connections to a host that is there is converted."""
+    """A supervised program gives up 12 dials a second to a silent port, each after 3 s: all its dials to another port are converted."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the program is static")
     with near(delay_ms=10) as lab:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise.py - the supervisor: programs that no library reaches are converted"""
+"""test_supervise.py - the supervisor converts programs that no library reaches"""
 import errno
 import os
 
@@ -14,7 +14,7 @@ WAYS = ([], ["nonblocking"], ["poll"], ["dup"], ["dup", "nonblocking"], ["cloexe
 
 
 def ways(kind):
-    """Each way to connect, of one kind of program."""
+    """Checks each way to connect, for one kind of program."""
     with bench(kind) as place:
         for way in WAYS:
             if way != ["bind"] or kind == "static":
@@ -38,12 +38,12 @@ def test_musl():
 
 
 def test_i386():
-    """A program for another machine, whose calls have other numbers and layouts."""
+    """A 32-bit program, whose calls have other numbers and layouts."""
     ways("i386")
 
 
 def test_server_sees_the_converter():
-    """The converter is the server's peer, and no packet goes to the server from the client itself."""
+    """The converter is the server's peer, and the client sends the server no packet."""
     with bench() as place:
         with place.lab.capture(place.lab.server, "core") as capture:
             converted(place.connect(), place.lab.server.addr4)
@@ -51,7 +51,7 @@ def test_server_sees_the_converter():
 
 
 def test_signals_of_a_socket():
-    """With O_ASYNC the signal comes when the server was reached, as directly."""
+    """With O_ASYNC the signal comes when the server was reached, as without a supervisor: the connection is direct."""
     with bench() as place:
         probe = ["python3", os.path.join(SRCDIR, "tests/lab/apps/signal_probe.py")]
         for way in ("before", "ioctl", "duplicate"):
@@ -72,7 +72,7 @@ def test_errors():
 
 
 def test_direct_destinations():
-    """What isn't converted is plain TCP under the program's descriptors: in its epoll instances, with its options and address."""
+    """A direct connection is plain TCP under the program's descriptors: in its epoll instances, with its options and address."""
     with bench() as place:
         place.lab.echo(host=place.lab.client)
         for way in WAYS:
@@ -87,7 +87,7 @@ def test_direct_destinations():
 
 
 def test_fallback():
-    """Without a converter: a direct connection over plain TCP, or an error. A call that doesn't block takes CONVERT_TIMEOUT at most."""
+    """Without a converter: a direct connection over plain TCP, or an error; likewise with a silent one, after CONVERT_TIMEOUT."""
     with bench(converter=False) as place:
         for way in ([], ["nonblocking"], ["fastopen"]):
             run = place.connect(*way)
@@ -110,9 +110,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 def test_inherited_socket():
-    """
-    One that the supervisor hasn't made stays TCP, and is used for each attempt: by it the program sees the connection that comes off.
-    """
+    """The supervisor can't replace a socket that it hasn't made: the socket stays TCP, serves each attempt, and gets the connection."""
     with bench() as place:
         server, nowhere = place.lab.server.addr4, place.lab.addresses.unreachable4
         for way in (["inherited"], ["inherited", "nonblocking"]):
@@ -130,7 +128,7 @@ def test_several_converters():
         closed = "%s:%s" % (place.lab.server.addr4, CLOSED)
         run = place.connect("nonblocking", env={"CONVERT_ADDR": "%s,%s" % (closed, place.lab.converter.addr4),
                                                 "CONVERT_BYPASS": "10.99.0.0/16"}, to=place.lab.server.addr4)
-        # the server's host is a converter's now, and so it isn't converted
+        # the server's host is a converter's now, so connections to it aren't converted
         equal(run.lines[0]["answer"], "hello", run.stderr)
         closed = "%s:%s" % (place.lab.converter.addr4, CLOSED)
         run = place.connect("nonblocking", env={"CONVERT_ADDR": "%s,%s" % (closed, place.lab.converter.addr4)})
@@ -139,7 +137,7 @@ def test_several_converters():
 
 
 def test_losses():
-    """At 5 % loss each connection succeeds, and has the server's bytes and no others. None is direct on an MPTCP socket."""
+    """At 5 % loss each connection succeeds, and gets the server's answer. None is direct on an MPTCP socket."""
     with bench(wifi=Link(delay_ms=5, loss=0.05)) as place:
         for way in ([], ["nonblocking"]):
             count = 20 * repetitions(1)
@@ -152,8 +150,10 @@ def test_losses():
 
 @kernel.needs("fastopen")
 def test_blind():
-    """Once a converter is known to take blind requests, a connect() that doesn't wait returns at once, in any process. Refusals are the
-    network's. A call that waits is answered by the SYN+ACK, silently."""
+    """Once the cache says that the converter takes blind requests, a non-blocking connect() in any process makes one.
+
+    Refusals come as from the network. For a blocking connect() the SYN+ACK confirms the server, silently.
+    """
     with bench() as place:
         cache = {"CONVERT_CACHE": place.lab.directory}
         converted(place.connect(env=cache), place.lab.server.addr4)
@@ -171,9 +171,9 @@ def test_blind():
 
 
 def test_blind_where_no_data_is_taken():
-    """
-    The kernel's own default of net.ipv4.tcp_fastopen has the converter's host take no data in SYNs, nor does one on its way that takes it
-    out: no connection is risked on a request that has nothing but its SYN.
+    """By the kernel's default of net.ipv4.tcp_fastopen the converter's host takes no data in SYNs, or a middlebox removes it.
+
+    No connection fails: the supervisor makes no blind requests then, which have only their SYN.
     """
     for sysctl, stripped in ((1, False), (3, True)):
         with bench(converter=False, wifi=Link(delay_ms=5, strip_syn_data=stripped)) as place:
@@ -187,7 +187,7 @@ def test_blind_where_no_data_is_taken():
 @waits
 @kernel.needs("fastopen")
 def test_refused():
-    """Servers that refuse say nothing against blind requests, whether others have succeeded before or not: connect() returns at once."""
+    """Refusals of servers are no reason against blind requests, whether others have succeeded before or not."""
     count = 40
     tally = c_program("streams-static", "static/tally.c", flags=["-static"])
     for known in (True, False):
@@ -197,17 +197,17 @@ def test_refused():
                 converted(place.connect(env=cache), place.lab.server.addr4)
             run = place.run(tally, place.lab.server.addr4, "chorus", str(count), "2", "epoll", env=cache, options=["--method", "supervise"])
             check("errno-%d=%d" % (errno.ECONNREFUSED, count) in run.stdout, run.stdout + run.stderr)
-            # with nothing known before, the first ones wait until the converter was asked
+            # with an empty cache the first ones wait until the converter has answered
             check(run.logged("blindly") >= (count if known else count - 5), run.stderr)
 
 
 @kernel.needs("fastopen")
 def test_refused_by_the_converter():
+    """The supervisor connects directly to a destination that the converter refuses, for which a blind request would fail.
+
+    It makes blind requests for private addresses, which most converters refuse, only after an answer; for others until one has failed.
     """
-    A destination that the converter doesn't serve is reached directly. A blind request for it would fail: private addresses, which
-    converters refuse as a rule, are asked for blindly behind an answer only, and others aren't any more once such a request has failed.
-    """
-    elsewhere = "44.0.0.1"  # in nobody's registry of special addresses; it exists in the lab alone
+    elsewhere = "44.0.0.1"  # no special address; it exists only in the lab
     with bench(converter=False) as place:
         server = place.lab.server
         place.lab.convertd(["--allow-client", "::/0", "--allow-destination", server.addr4 + "/32", "--deny-destination", elsewhere],
@@ -232,7 +232,7 @@ def test_refused_by_the_converter():
 
 
 def test_addresses_of_this_host():
-    """What leads back to this host doesn't go round by the converter, which may not reach it; preloaded likewise. Others' addresses do."""
+    """Connections to this host's own addresses are direct, as the converter may not reach them; also preloaded. Others are converted."""
     with bench() as place:
         client = place.lab.client
         place.lab.serve("echo", int(PORT), client)
@@ -248,9 +248,9 @@ def test_addresses_of_this_host():
 
 
 def test_waits_of_its_own():
-    """
-    A program that waits for its sockets past the C library, as Bun does, sees them connected when their server has answered, and refused
-    without having been connected. Preloaded it would have been told by the converter's SYN+ACK.
+    """A program that waits for its sockets past the C library, as Bun does, is supervised: it is connected once the server has answered.
+
+    Preloaded, it would take the converter's SYN+ACK for the server's.
     """
     count = 8
     tally = c_program("own-waits", "static/tally.c", flags=["-DOWN_WAITS", "-I", os.path.join(SRCDIR, "src")])
@@ -265,7 +265,7 @@ def test_waits_of_its_own():
 @long
 @kernel.needs("fastopen")
 def test_advice():
-    """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""
+    """Options that MPTCP refuses behave as on TCP. One that changes the connection's packets keeps it on TCP."""
     for kind in ("static", "i386"):
         with bench(kind) as place:
             place.lab.echo(host=place.lab.client)
@@ -300,7 +300,7 @@ def test_io_uring():
 
 @kernel.needs("fastopen")
 def test_x32():
-    """x32's calls, which have amd64's architecture and other numbers, don't go past the supervisor, even where the kernel has none of them."""
+    """x32's calls, with amd64's architecture and other numbers, don't bypass the supervisor, even if the kernel has none of them."""
     if os.uname().machine != "x86_64":
         raise Unsuitable("x32 is amd64's")
     with bench() as place:

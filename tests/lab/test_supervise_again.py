@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_again.py - sockets that aren't simply connected once, as without a supervisor
+"""test_supervise_again.py - sockets that a program doesn't simply connect once: the same as without a supervisor
 
-Programs shut them down or close them while they connect, connect them again behind a failure, or have moved to another network. The
-program, again.c, says what it sees: each test compares that with what it says without convertize.
+Programs shut them down or close them while they connect, connect them again after a failure, or move to another network. Each test
+compares the transcript of again.c with its transcript without convertize.
 """
 import contextlib
 
@@ -15,7 +15,7 @@ AGAIN = "static/again.c"
 
 
 class Modes:
-    """A Place with another program, which is run with what may be known and done of its connections."""
+    """A Place with again.c, which runs with a full and an empty cache, with a bypass, and with a dead converter."""
 
     def __init__(self, here):
         self.here = here
@@ -31,7 +31,7 @@ class Modes:
         return [self.program, self.here.lab.server.addr4, PORT, CLOSED, case]
 
     def log(self, case, mode):
-        """What the log has after the program has seen the same as without convertize."""
+        """Checks that the program sees the same as without convertize; returns the log."""
         got = self.here.lab.client.run([*self.here.launcher, *self.words(case)], env=self.here.env(**self.modes[mode]), check=False)
         direct = self.here.lab.client.run(self.words(case), check=False)
         if direct.returncode == 77:
@@ -50,7 +50,7 @@ def modes(delay_ms=20):
 @waits
 @kernel.needs("calls")
 def test_shut_down():
-    """The attempt ends with the program's shutdown(), at once or soon. That says nothing of the converter, which goes on being used."""
+    """The program's shutdown() ends the attempt. It is no fault of the converter, which the supervisor continues to use."""
     with modes(delay_ms=300) as these:
         for mode in these.modes:
             log = these.log("shutdown", mode)
@@ -66,7 +66,7 @@ def test_shut_down():
 @long
 @waits
 def test_closed():
-    """The connection is made nevertheless, as Linux does it, and whoever has another descriptor for it uses it."""
+    """The connection is made nevertheless, as by Linux, and another descriptor for the socket has it."""
     with modes(delay_ms=150) as these:
         for mode in these.modes:
             these.log("close", mode)
@@ -75,7 +75,7 @@ def test_closed():
 @long
 @waits
 def test_refused_before():
-    """However the program was told, the socket can be connected again, and the connection is converted."""
+    """Whichever call told the program, it can connect the socket again, and the connection is converted."""
     with modes() as these:
         for case in ("refused", "told", "unspec"):
             for mode in these.modes:
@@ -85,14 +85,14 @@ def test_refused_before():
 
 
 def test_another_network():
-    """Nothing that isn't reached from a program's network is reached for it from the supervisor's."""
+    """The supervisor reaches nothing for a program that the program's own network namespace can't reach."""
     with modes() as these:
         for mode in these.modes:
             these.log("network", mode)
 
 
 def test_owner():
-    """Whom the kernel sends signals about a socket is kept when another one takes its place."""
+    """The owner of a socket, who gets its signals, stays when another socket takes its place."""
     with modes() as these:
         for mode in these.modes:
             these.log("owner", mode)
@@ -100,7 +100,7 @@ def test_owner():
 
 @kernel.needs("calls")
 def test_executed_meanwhile():
-    """The count of a sendmmsg() isn't written into the memory of a program that was executed meanwhile."""
+    """The supervisor doesn't write the count of a sendmmsg() into the memory of a program that was executed meanwhile."""
     with modes(delay_ms=5) as these:
         for mode in these.modes:
             these.log("message", mode)

@@ -26,7 +26,7 @@ class Supervised:
         return self.lab.client.run([self.lab.build.program("convertize"), "--method", "supervise", *words], env=self.env).stdout
 
     def curl(self):
-        """curl's address, which waits by poll(2); it has to have its answer."""
+        """Runs curl, which waits by poll(2) and must get its answer; returns its address."""
         need("curl")
         status, address = self.run("curl", "-sS", "-m", "25", "-o", "/dev/null", "-w", "%{http_code} %{local_ip}",
                                    "http://%s/bytes/10" % self.lab.server.addr4).split()
@@ -34,7 +34,7 @@ class Supervised:
         return {address}
 
     def echo(self, *way):
-        """One run of the client, or of its threads: the addresses that it came from. Each has to have its answer."""
+        """Runs the client; each of its threads must get its answer. Returns their addresses."""
         lines = self.run(self.client, self.lab.server.addr4, 7, *way).splitlines()
         for line in lines:
             check("answer=hello" in line, "what the program saw by %s: %s, in\n%s" % (way, lines, self.lab.shim_log()[-3000:]))
@@ -45,7 +45,7 @@ class Supervised:
 @waits
 @kernel.needs("calls")
 def test_dead_default_path():
-    """Wifi swallows everything: the first connection moves to lte, by each way to wait; those after it begin there."""
+    """Wifi drops all packets: the first connection moves to lte, in each way to wait; later ones begin there."""
     for way in WAYS:
         with lab_for() as lab:
             served(lab)
@@ -55,14 +55,14 @@ def test_dead_default_path():
             addresses = [program.echo(*way) for _ in range(3)]
             log = lab.shim_log()
             equal(addresses, [{lab.client.lte4}] * 3, "addresses by %s, in\n%s" % (way, log))
-            moved = range(1, 5 if way == ("threads=4",) else 2)  # each connection that learns of it is a line
+            moved = range(1, 5 if way == ("threads=4",) else 2)  # a line for each connection that notices it
             check(log.count(MOVED) in moved and log.count(BEGINS) >= 2 and "direct" not in log, "moved by %s, in\n%s" % (way, log))
 
 
 @long
 @waits
 def test_nothing_known():
-    """The same where nothing was learned before."""
+    """The same with an empty cache."""
     for way in WAYS:
         with lab_for() as lab:
             served(lab)
@@ -74,7 +74,7 @@ def test_nothing_known():
 @kernel.needs("fastopen")
 @kernel.needs("calls")
 def test_blind():
-    """A blind request is made again, on the path that works; the call has returned at once. By epoll, and by poll."""
+    """The supervisor makes a blind request again on the path that works, for programs that wait by epoll and by poll."""
     for ask in (lambda program: program.echo("nonblocking"), Supervised.curl):
         with lab_for() as lab:
             served(lab)
@@ -88,7 +88,7 @@ def test_blind():
 
 
 def test_path_that_is_back():
-    """Wifi works again: one connection finds out, and the next one takes it."""
+    """Wifi works again: a connection finds that out, and the next one uses it."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)
@@ -103,7 +103,7 @@ def test_path_that_is_back():
 @long
 @waits
 def test_slow_servers():
-    """Servers that take 0.1 to 2 s, for blind requests as long as these can wait: no connection is moved."""
+    """Servers take 0.1 to 2 s to answer, for blind requests only as long as these can wait: no connection moves."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)
@@ -117,7 +117,7 @@ def test_slow_servers():
 
 
 def test_path_that_leads_nowhere():
-    """Wifi's router says that nobody is to be reached: lte is taken at once, and wifi again once it works."""
+    """Wifi's router reports all hosts unreachable: connections use lte at once, and wifi again once it works."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)
@@ -130,7 +130,7 @@ def test_path_that_leads_nowhere():
 
 
 def test_dead_address_of_two():
-    """Nobody is at the converter's first address, which is the one that the log complains of."""
+    """The converter's first address is dead, and the log names that one."""
     with lab_for() as lab:
         served(lab)
         lab.converter.ip("route add blackhole 10.9.0.66")
@@ -141,7 +141,7 @@ def test_dead_address_of_two():
 
 @kernel.needs("fastopen")
 def test_blind_where_data_in_syns_is_lost():
-    """A blind request has nothing but its SYN: it is made again on the other network, which carries the data."""
+    """A blind request has only its SYN: the supervisor makes it again on the other network, which carries the data."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)
@@ -154,9 +154,9 @@ def test_blind_where_data_in_syns_is_lost():
 
 @kernel.needs("fastopen")
 def test_blind_where_short_programs_fail():
-    """
-    Wifi begins to take the data out of SYNs, or its router says that nobody is to be reached: a blind request fails, and its program has
-    ended before that is looked at. The next one isn't blind.
+    """Wifi begins to remove data from SYNs, or its router reports all hosts unreachable: a blind request fails.
+
+    Its program ends before the supervisor has found out why. The next request isn't blind.
     """
     for begins in (lambda lab: lab.wifi.set("a-to-b", strip_syn_data=True), lambda lab: router_says(lab, "host-unreachable")):
         with lab_for() as lab:
@@ -173,7 +173,7 @@ def test_blind_where_short_programs_fail():
 
 @kernel.needs("fastopen")
 def test_path_that_loses_data_in_syns():
-    """SYNs with data vanish on wifi: the request follows the handshake there."""
+    """Wifi loses SYNs with data: the request follows the handshake there."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)
@@ -202,7 +202,7 @@ def test_what_the_user_wants():
 
 
 def test_networks_that_are_not_there():
-    """CONVERT_PATHS names what nobody has: the log says so."""
+    """CONVERT_PATHS names a network that doesn't exist: the log says so."""
     with lab_for() as lab:
         served(lab)
         equal(Supervised(lab, CONVERT_PATHS="wlan9 lte").echo(), {lab.client.lte4}, "the address, in\n" + lab.shim_log())
@@ -211,7 +211,7 @@ def test_networks_that_are_not_there():
 
 
 def test_bound_socket_stays():
-    """The program has chosen an address: it waits there, and goes directly."""
+    """A socket that the program has bound to an address keeps it."""
     with lab_for() as lab:
         served(lab)
         program = Supervised(lab)

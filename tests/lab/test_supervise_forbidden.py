@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_forbidden.py - what a supervised program is forbidden stays forbidden: direct connections, and its own sandbox's limits"""
+"""test_supervise_forbidden.py - a supervised program bypasses no prohibition: of direct connections, or of its own sandbox"""
 import os
 
 from convertlab import Unsuitable, check, equal, main
@@ -13,7 +13,7 @@ CLOSED = ["--fallback", "none"]
 
 
 def own_syns(place, run):
-    """Runs something, and returns its result with the addresses other than the converter's that have sent a SYN to the server."""
+    """Calls run(); returns its result, and the addresses other than the converter's that have sent the server a SYN."""
     with place.lab.capture(place.lab.server, "core") as capture:
         result = run()
         clients = {packet.src for packet in capture.packets() if packet.syn and packet.dport == int(PORT)}
@@ -21,13 +21,13 @@ def own_syns(place, run):
 
 
 def as_nobody(place, *words, options=(), **env):
-    """Runs a program as another user, whom root's right to look into all processes doesn't help."""
+    """Runs a program as another user, who lacks root's right to look into all processes."""
     os.chmod(place.place, 0o755)
     return Run(place.lab.client.run([*NOBODY, place.convertize, *options, *words], env=place.env(**env), check=False))
 
 
 def test_closed_to_the_hidden():
-    """A process that isn't dumpable makes no direct connection where none is allowed, by an inherited socket neither."""
+    """A process that isn't dumpable makes no direct connection if none is allowed, not even with an inherited socket."""
     with bench() as place:
         server = place.lab.server.addr4
         for way in ([], ["nonblocking"], ["fastopen"]):
@@ -40,7 +40,7 @@ def test_closed_to_the_hidden():
 
 
 def test_closed_to_the_changing():
-    """Nor does a program whose other thread changes the address or the socket of a call that is under way."""
+    """Nor does a program whose second thread changes the address or the socket during a call."""
     program = c_program("changing", "changing.c", flags=["-static"])
     with bench() as place:
         for way, count in (("address", 60), ("output", 60), ("descriptor", 60)):
@@ -67,13 +67,13 @@ print("unix=%s udp=%s" % (listener.accept()[0] is not None, udp.getpeername()[0]
 
 
 def test_closed_leaves_others():
-    """Sockets of other protocols connect as ever where TCP may not go directly."""
+    """If direct TCP connections are forbidden, sockets of other protocols still connect."""
     with bench() as place:
         run = place.run("python3", "-c", OTHERS, options=["--method", "supervise", *CLOSED])
         check("unix=True udp=192.0.2.1" in run.stdout, run.stdout + run.stderr)
 
 
-# --- what the kernel forbids a program by its identity ---
+# --- prohibitions of the kernel for a program's identity ---
 
 # Each program begins with these lines of Python; LIBC makes raw system calls.
 BEGINNING = """
@@ -127,7 +127,7 @@ def act(place, script, port=PORT, options=(), before=(), supervised=True):
 
 
 def test_owner_rules():
-    """Firewalls' rules for users and groups, and policy rules for users, hold for a program that root supervises and that becomes this user."""
+    """Firewall rules for users and groups, and policy rules for users, hold for a program that becomes such a user under a supervisor."""
     become = "os.setgroups([%d]); os.setresgid(%d, %d, %d); os.setresuid(%d, %d, %d)\n"
     nobody = become % (65533, 65534, 65534, 65534, 65534, 65534, 65534)
     with bench() as place:
@@ -146,7 +146,7 @@ def test_owner_rules():
                 check("connected" not in direct.stdout, direct.stdout)
             check("connected" in act(place, own).stdout, "root's own")
             place.lab.client.run(end)
-        # a stand-in, where the converter can't be asked, belongs to the user as well
+        # a stand-in, for a direct connection without a converter, belongs to the user as well
         place.lab.client.run(["nft", "add rule inet owner out meta skuid 65534 tcp dport %s reject with tcp reset" % PORT])
         place.lab.client.run(["nft", "add rule inet owner out ip daddr %s tcp dport 1234 reject with tcp reset" % converter])
         ours = act(place, nobody + "print(connect(socket.socket()))")
@@ -154,7 +154,7 @@ def test_owner_rules():
 
 
 RESTRICTED = (
-    # what restricts it, and what it then may do
+    # the restriction, the program's next step, and its outcome
     ("sock = socket.socket(); landlock(443)", "print(connect(sock))", "Permission denied"),
     ("landlock(443)", "print(connect(socket.socket()))", "Permission denied"),
     ("landlock(443)", "child()", "child Permission denied"),
@@ -167,8 +167,8 @@ RESTRICTED = (
 
 
 def test_sandboxes():
-    """What Landlock or a seccomp filter of its own forbids a program and its children stays forbidden, and one line says that it connects
-    directly; where none may, it doesn't."""
+    """Prohibitions by a program's own Landlock rules or seccomp filter hold for it and its children, and one line says that it connects
+    directly; if direct connections are forbidden, it doesn't connect."""
     with bench() as place:
         for restrict, then, expected in RESTRICTED:
             ours, direct = (act(place, restrict + "\n" + then, supervised=way) for way in (True, False))
@@ -183,7 +183,7 @@ def test_sandboxes():
 
 
 def test_control_groups():
-    """A program that was moved to another control group has sockets of its own there, and rules for that group hold."""
+    """A program in another control group makes its sockets itself, so that rules for that group hold."""
     directory = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
     group = os.path.join(directory, "convertlab-%d" % os.getpid())
     try:

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_late.py - the supervisor judges silence; it runs late, is busy, or lacks descriptors"""
+"""test_supervise_late.py - the supervisor blames the right side for silence, and copes if it runs late, is busy, or lacks descriptors"""
 import os
 import signal
 import time
 
-from convertlab import Link, check, equal, kernel, main, need, wait_until
+from convertlab import Link, check, equal, main, need, wait_until
 from convertlab.supervised import bench
 from test_begin import lab_for, served
 from test_supervise_begin import Supervised
 
 SUPERVISE = ["--method", "supervise"]
 
-# connects without blocking over each of these devices, "any" for none; the first one's outcome matters to nobody
+# makes a non-blocking connect() over each of these devices, "any" for none, and doesn't wait
 CONNECTS = """
 import socket, sys
 for device in sys.argv[2:]:
@@ -25,7 +25,7 @@ for device in sys.argv[2:]:
 
 
 def test_silence_of_one_connection():
-    """A program's connection is silent, since the program has chosen a dead network: the converter, which answers others, doesn't rest."""
+    """A program has chosen a dead network for one connection: the converter, which answers others, doesn't rest."""
     with lab_for() as lab:
         served(lab)
         lab.lte.down()
@@ -36,7 +36,7 @@ def test_silence_of_one_connection():
 
 
 def supervisor_of(front):
-    """The process that convertize has started, once it supervises."""
+    """The ID of the supervisor that convertize has started; None before that."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % name, encoding="utf-8") as file:
@@ -49,7 +49,7 @@ def supervisor_of(front):
 
 
 def test_answer_that_is_seen_late():
-    """The converter answers in time, and the supervisor runs again only after CONVERT_TIMEOUT: the connection is the converted one."""
+    """The converter answers in time, but the supervisor runs again only after CONVERT_TIMEOUT: the connection is converted."""
     need("ss", "iproute2")
     with bench(wifi=Link(delay_ms=150)) as place:
         client = place.lab.client
@@ -70,7 +70,7 @@ def test_answer_that_is_seen_late():
         check("answer=hello" in process.log_text() and "converted over" in process.log_text(), process.log_text())
 
 
-# connects while the supervisor can open no descriptor, and again
+# connects while the supervisor can open no descriptor, and again when it can
 NO_DESCRIPTORS = """
 import os, resource, socket, sys
 sock = socket.socket()
@@ -82,14 +82,14 @@ for limit in (3, soft):
 
 
 def test_no_descriptors():
-    """Without a descriptor for the program's socket the call fails: the kernel would connect it directly over Multipath TCP."""
+    """If the supervisor has no descriptor left for the socket, connect() fails: the kernel would connect directly over Multipath TCP."""
     with bench() as place:
         run = place.run("python3", "-c", NO_DESCRIPTORS, place.lab.server.addr4, options=SUPERVISE)
         equal(run.stdout, "No buffer space available\nSuccess\n", run.stderr)
         equal((run.logged("too many open files"), run.logged("converted over")), (1, 1), run.stderr)
 
 
-# says "in time" if connect() returns before the children end, which keep the supervisor busy: for each listen() it searches all descriptors
+# prints "in time" if connect() returns before the children end, whose listen() calls each make the supervisor search all descriptors
 BUSY = """
 import os, signal, socket, sys
 children = []
@@ -110,7 +110,7 @@ for child in children:
 
 
 def test_time_out_of_a_busy_supervisor():
-    """CONVERT_TIMEOUT ends a connection though other processes call without a pause."""
+    """CONVERT_TIMEOUT ends an attempt although other processes call without a pause."""
     with bench(converter=False) as place:
         run = place.run("python3", "-uc", BUSY, place.lab.server.addr4, options=SUPERVISE,
                         env={"CONVERT_ADDR": place.lab.addresses.blackhole4, "CONVERT_TIMEOUT": "1", "CONVERT_LOG": ""})

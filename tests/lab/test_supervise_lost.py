@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_lost.py - blind requests are made again when their SYNs or SYN+ACKs are lost, before the kernel repeats the SYN"""
+"""test_supervise_lost.py - the supervisor makes a blind request again if its SYN or SYN+ACK is lost, before the kernel repeats the SYN"""
 from convertlab import check, equal, kernel, main, measured, measures
 from convertlab.supervised import CLOSED, SYN, SYNACK, bench, converted
 from test_supervise_late import CONNECTS, SUPERVISE
@@ -9,8 +9,8 @@ from test_supervise_late import CONNECTS, SUPERVISE
 @measures
 @kernel.needs("fastopen")
 def test_lost_syns():
-    """A blind request whose SYN or SYN+ACK is lost is made again, with its data. The program's epoll instance tells of nothing but the
-    connection, and the connections that follow are as blind."""
+    """The supervisor makes a lost blind request again, with its data. The program's epoll instance reports only the connection, and later
+    requests are blind as well."""
     count = 8
     with bench() as place:
         cache = {"CONVERT_CACHE": place.lab.directory}
@@ -29,7 +29,7 @@ def test_lost_syns():
 @kernel.needs("fastopen")
 @kernel.needs("calls")
 def test_lost_often():
-    """The request is made again several times while a thread waits by poll(), which sees nothing of it but the connection."""
+    """The supervisor makes requests again several times while threads wait by poll(), which reports only the connection."""
     count, times = 12, 5
     with bench() as place:
         cache = {"CONVERT_CACHE": place.lab.directory}
@@ -44,8 +44,10 @@ def test_lost_often():
 @measures
 @kernel.needs("fastopen")
 def test_blind_by_another_family():
-    """A converter that is known by an address of the other family than the program's sockets have is asked blindly as well, and a lost SYN is
-    made good: the socket that stands in for the program's is under its descriptors, and registered, before connect() returns."""
+    """Blind requests also go to a converter of the other family than the program's sockets, and a lost one is made again.
+
+    The stand-in takes the socket's descriptors and registrations before connect() returns.
+    """
     count = 4
     with bench() as place:
         env = {"CONVERT_CACHE": place.lab.directory, "CONVERT_ADDR": "[%s]" % place.lab.converter.addr6}
@@ -62,7 +64,7 @@ def test_blind_by_another_family():
         equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
 
 
-# the same, but waits for the echo
+# as CONNECTS, but waits for the echo
 ECHOES = CONNECTS + """
     import select
     poller = select.poll()
@@ -77,7 +79,7 @@ ECHOES = CONNECTS + """
 @measures
 @kernel.needs("fastopen")
 def test_lost_on_a_chosen_device():
-    """A blind request of a socket that the program has bound to a device is made again when its SYN is lost."""
+    """The supervisor also makes a lost blind request again if the program has bound its socket to a device."""
     with bench() as place:
         program = ["python3", "-c", ECHOES, place.lab.server.addr4]
         place.run(*program, "any", options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
@@ -86,7 +88,7 @@ def test_lost_on_a_chosen_device():
         equal((run.stdout, run.logged("blindly"), run.logged("asked again")), ("hello\n", 1, 1), run.stderr)
 
 
-# the supervisor may have fewer descriptors than the program uses
+# gives the supervisor fewer descriptors than the program uses
 FEW_DESCRIPTORS = CONNECTS + """
     import os, resource, select
     resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (64, 64))
@@ -101,7 +103,7 @@ FEW_DESCRIPTORS = CONNECTS + """
 @measures
 @kernel.needs("fastopen")
 def test_too_few_descriptors():
-    """The supervisor can't make a request again, and ends with its program all the same."""
+    """The supervisor lacks descriptors for making a request again, and ends with its program all the same."""
     with bench() as place:
         program = ["python3", "-c", ECHOES, place.lab.server.addr4, "any"]
         place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})

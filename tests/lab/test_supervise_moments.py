@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_moments.py - what happens to a supervised program's connect() while it waits is as without a supervisor
+"""test_supervise_moments.py - events while a supervised program's connect() waits have the same effect as without a supervisor
 
-The program, moments.c, says what it sees: each test compares that with what it says without convertize. The links are slow, so that
-what happens before the connection is made has time to happen.
+Each test compares the transcript of moments.c with its transcript without convertize. The links are slow, so that there is time for an
+event before the connection is made.
 """
 import contextlib
 import os
@@ -21,7 +21,7 @@ SILENCE = "table inet silent {\n chain input {\n  type filter hook input priorit
 
 
 class Place:
-    """A lab with an echo server and a port that says nothing."""
+    """A lab with an echo server and a silent port."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -30,7 +30,7 @@ class Place:
         lab.server.run(["nft", "-f", "-"], input=SILENCE)
 
     def env(self, known, **variables):
-        """What convertize is run with; @known: what is learned is kept."""
+        """The environment of convertize. known: whether it has a cache."""
         cache = self.lab.directory if known else "none"
         return {"CONVERT_ADDR": self.lab.converter.addr4, "CONVERT_CACHE": cache, "CONVERT_LOG": "-",
                 "CONVERT_LIBRARY": self.lab.build.shim, **variables}
@@ -39,12 +39,12 @@ class Place:
         return [self.program, self.lab.server.addr4, port, moment, *more]
 
     def run(self, moment, port=PORT, known=True, more=(), **variables):
-        """(what the program says, what the log has) under a supervisor."""
+        """Runs the program under a supervisor; returns (its output, the log)."""
         got = self.lab.client.run([*self.launcher, *self.words(moment, port, *more)], env=self.env(known, **variables), check=False)
         return got.stdout, got.stderr
 
     def as_directly(self, moment, port=PORT, known=True, more=(), **variables):
-        """Compares; returns what the log has."""
+        """Compares its outputs with and without a supervisor; returns the log."""
         (said, log), direct = side_by_side(lambda run: run(), (
             lambda: self.run(moment, port, known, more, **variables),
             lambda: self.lab.client.run(self.words(moment, port, *more), check=False).stdout))
@@ -69,11 +69,11 @@ def place(delay_ms=150):
 @waits
 @kernel.needs("fastopen")
 def test_interrupted():
-    """A signal or SO_SNDTIMEO ends the call with a direct connection's errno, or doesn't (SA_RESTART), and the socket goes on connecting: by
-    the converter where that is known to take blind requests, and else directly."""
+    """A signal or SO_SNDTIMEO ends the call as without a supervisor (or not, with SA_RESTART), and the socket goes on connecting: by the
+    converter if it is known to take blind requests, otherwise directly."""
     with place(delay_ms=300) as here:
         for moment in INTERRUPTIONS:
-            # what the refused connection of the moment before has left in doubt, an answer clears: the next request may be blind
+            # an answer ends the doubt that the refused connection before has left, so that the next request may be blind
             check(OVER in here.run("wait")[1], "the connection before " + moment)
             check("converted over MPTCP, request in the SYN, blindly" in here.as_directly(moment), moment)
             check(": direct, the program waits no longer" in here.as_directly(moment, known=False), moment)
@@ -85,7 +85,7 @@ def test_interrupted():
 @waits
 @kernel.needs("fastopen")
 def test_interrupted_and_lost():
-    """The connection that goes on is made again when its SYN is lost, while a connect() waits for it in the kernel."""
+    """The supervisor makes the interrupted connection's request again while a second connect() waits for it in the kernel."""
     with place(delay_ms=500) as here:  # longer than the converter withholds a SYN
         for moment in ("again", "restart", "blocking"):
             log = here.as_directly(moment)
@@ -93,7 +93,7 @@ def test_interrupted_and_lost():
 
 
 def test_fallback_none():
-    """Where nothing may go directly, a call that is interrupted leaves a socket that isn't connected."""
+    """If direct connections are forbidden, an interrupted call leaves a socket that isn't connected."""
     with place(delay_ms=300) as here:
         said, log = here.run("alarm", known=False, CONVERT_FALLBACK="none")
         check("connect: Interrupted" in said and "echo: hello" not in said, said + log)
@@ -101,13 +101,13 @@ def test_fallback_none():
 
 
 def test_cancelled():
-    """A thread that waits for a server which says nothing is cancelled at once."""
+    """A thread that waits for a silent server can be cancelled at once."""
     with place() as here:
         here.as_directly("cancel", SILENT)
 
 
 def test_blocking_again():
-    """A connect() that blocks waits for the one before, which didn't."""
+    """A blocking connect() waits for the connection that a non-blocking one has begun."""
     with place() as here:
         for known in (True, False):
             here.as_directly("blocking", known=known)
@@ -115,7 +115,7 @@ def test_blocking_again():
 
 
 def test_another_file():
-    """Whatever has the socket's number when connect() ends, because another thread has closed it, stays there."""
+    """Another thread closes the socket and opens a file with its number: the file keeps that number when connect() ends."""
     with place(delay_ms=300) as here:
         file = os.path.join("/run/convertlab", "reopened")
         for variables in ({}, {"CONVERT_BYPASS": here.lab.server.addr4}, {"CONVERT_ADDR": here.lab.converter.addr4 + ":9"}):
@@ -135,7 +135,7 @@ def test_no_foreign_byte():
 
 
 def test_response_behind_a_lost_syn():
-    """Likewise where it comes because the SYN was lost."""
+    """Nor do other threads read a response that comes because the SYN was lost."""
     lost = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
             "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst 1 packets drop\n }\n}\n")
     with place(delay_ms=20) as here:
@@ -146,21 +146,21 @@ def test_response_behind_a_lost_syn():
 
 
 def test_many_descriptors():
-    """A socket that isn't converted is replaced under each of 40 descriptors."""
+    """The supervisor replaces a socket under each of its 40 descriptors."""
     with place() as here:
         here.as_directly("dups")
         here.as_directly("dups", CONVERT_BYPASS=here.lab.server.addr4)
 
 
 def test_arguments():
-    """Calls that the kernel refuses have its errno."""
+    """Calls with wrong arguments get the kernel's errno."""
     with place() as here:
         here.as_directly("arguments")
         here.as_directly("arguments", CONVERT_BYPASS=here.lab.server.addr4)
 
 
 QEMU = "qemu-aarch64-static"
-# an instance of its own of the kernel's list of emulators, in which there is one for programs of arm64 (ELF, e_machine 183)
+# runs a program with a list of emulators of its own (binfmt_misc), with one for programs of arm64 (ELF, e_machine 183)
 WITH_EMULATOR = r"""mount -t binfmt_misc none "$1" || exit 77
 printf '%%s' ':convertlab:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:%s:' >"$1/register" || exit 77
 shift
@@ -170,7 +170,7 @@ exec "$@"
 
 @long
 def test_emulated():
-    """A program for another machine is converted where an emulator runs it, whether that is named or the kernel knows it."""
+    """A program for another architecture is converted under an emulator, whether the command names it or the kernel knows it."""
     need(QEMU, "qemu-user-static")
     program = go_program("moments-go-arm64", "task.go", "net.go", GOARCH="arm64")
     with place(delay_ms=20) as here:
@@ -212,7 +212,7 @@ def find(program):
 
 
 def test_stopped():
-    """A program is stopped, and ended by a signal that leaves a core (^\\), while its connect() waits."""
+    """While its connect() waits, a program can be stopped and continued, and ended by SIGQUIT (^\\)."""
     if not CONNECT:
         raise Unsuitable("the number of connect() is another one on this machine")
     with place() as here:
@@ -223,7 +223,7 @@ def test_stopped():
         wait_until(lambda: state_of(pid) == "T", 5, "its stop")
         wait_until(lambda: state_of(process.pid) == "T", 5, "the stop of its front")
         os.kill(process.pid, signal.SIGCONT)  # the front hands it on
-        wait_until(lambda: state_of(pid) != "T", 5, "its going on")
+        wait_until(lambda: state_of(pid) != "T", 5, "it to go on")
         os.kill(pid, signal.SIGQUIT)
         equal(process.wait(10), -signal.SIGQUIT, "the end")
 
@@ -232,9 +232,9 @@ def test_stopped():
 @waits
 @kernel.needs("fastopen")
 def test_interrupted_with_two_paths():
-    """
-    A call that ends while the converter's other address is asked whether it works leaves that question to the blind request that goes on, and to
-    nobody else: the supervisor lives on, and converts what comes next.
+    """A call ends while the supervisor probes the converter's other address: the probe stays with the blind request that goes on.
+
+    The supervisor doesn't crash, and converts the next connections.
     """
     with place(delay_ms=300) as here:
         both = "%s,%s" % (here.lab.converter.addr4, here.lab.converter.addr6)

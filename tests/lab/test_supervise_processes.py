@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_processes.py - supervised programs as processes: children, signals, terminals, descriptors, and what isn't supervised"""
+"""test_supervise_processes.py - supervised programs as processes: children, signals, terminals, descriptors, and unsupervised ones"""
 import contextlib
 import errno
 import os
@@ -16,7 +16,7 @@ from convertlab.supervised import PORT, TCP, Run, bench, build, converted
 
 
 def test_children():
-    """Shells under either method, which start programs of either kind, under further convertizes: each connection is converted."""
+    """Shells under either method start programs of either kind, also under another convertize: each connection is converted."""
     with bench() as place:
         dynamic = build("dynamic", place.place)
         server = place.lab.server.addr4
@@ -29,7 +29,7 @@ def test_children():
 
 
 def test_preload_forced():
-    """--method preload has what it had before: what it doesn't reach isn't run."""
+    """--method preload runs no program that it can't reach, and an unknown method is an error."""
     with bench() as place:
         run = place.connect(options=["--method", "preload"])
         check(run.status == 126 and "statically linked" in run.stderr, run.stderr)
@@ -42,7 +42,7 @@ STATUSES = (("exit 7", 7), ("true", 0), ("kill -TERM $$", -signal.SIGTERM), ("ki
 
 
 def test_exit_status():
-    """The front ends as the program does."""
+    """convertize ends with the program's status."""
     with bench() as place:
         for script, status in STATUSES:
             equal(place.run("sh", "-c", script, options=["--method", "supervise"]).status, status, script)
@@ -53,7 +53,7 @@ def test_exit_status():
 
 
 def processes(text):
-    """The process IDs of those whose command lines contain a text."""
+    """The IDs of processes whose command lines contain a text."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open("/proc/%s/cmdline" % name, "rb") as file:
@@ -63,7 +63,7 @@ def processes(text):
 
 
 def test_signals():
-    """Signals to the front are the program's; SIGKILL to it is the program's end; and nothing is left behind."""
+    """convertize passes signals on to the program; SIGKILL to convertize ends the program, and no process stays behind."""
     with bench() as place:
         for number, status in ((signal.SIGTERM, 3), (signal.SIGUSR1, 4)):
             process = place.lab.client.popen([place.convertize, "--method", "supervise", "sh", "-c",
@@ -82,7 +82,7 @@ def test_signals():
 
 
 def test_daemon():
-    """A daemon goes on under supervision when the program that started it has ended. The supervisor ends with it."""
+    """A daemon goes on under supervision after its parent has ended. The supervisor ends with the daemon."""
     with bench() as place:
         log = os.path.join(place.place, "daemon.log")
         script = "(setsid sh -c 'while ! [ -e %s.go ]; do sleep 0.05; done; %s %s 7' >/dev/null 2>&1 &) ; exit 5" % (
@@ -96,7 +96,7 @@ def test_daemon():
 
 
 def is_zombie(pid):
-    """Has the process ended, and its parent not asked for its status?"""
+    """Tells whether the process has ended, reaped or not."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"
@@ -105,7 +105,7 @@ def is_zombie(pid):
 
 
 def test_output_ends():
-    """Who reads from the program's output sees its end when the program closes it, not when it ends."""
+    """A reader of the program's output sees its end when the program closes it, not only when the program ends."""
     with bench() as place:
         process = place.lab.client.popen(["sh", "-c", "{ %s --method supervise sh -c 'exec >&- 2>&-; exec sleep 30' & } | cat; echo closed"
                                           % place.convertize], env=place.env(CONVERT_LOG=""))
@@ -116,7 +116,7 @@ def test_output_ends():
 
 
 def test_supervisor_killed():
-    """The program keeps its connections, gets ENOSYS for new ones, and the front waits for it and says why."""
+    """The program goes on, and gets ENOSYS for new sockets; convertize waits for it and says why."""
     with bench() as place:
         run = place.run("sh", "-c", "kill -KILL $PPID; %s %s 7; exit 6" % (place.client, place.lab.server.addr4),
                         options=["--method", "supervise"])
@@ -126,7 +126,7 @@ def test_supervisor_killed():
 
 
 def test_refusals():
-    """What can't be supervised is found before it runs, in one line with the remedy."""
+    """convertize refuses a program that it can't supervise before it runs, in one line with the remedy."""
     with bench() as place:
         supervised = ["env", "-u", "CONVERT_SUPERVISED"]
         run = place.run(*supervised, place.convertize, "--method", "supervise", "true", options=["--method", "supervise"])
@@ -138,7 +138,7 @@ def test_refusals():
         check(run.status == 126 and "set-user-ID" in run.stderr and "no_new_privs" in run.stderr, run.stderr)
 
 
-# what a container's seccomp profile may answer, and what of that is said; system calls by their numbers on amd64
+# errors of a container's seccomp profile, and convertize's words for them; system calls by their numbers on amd64
 DENIED = [
     (317, errno.EPERM, "a container's seccomp profile forbids seccomp()"),
     (317, errno.ENOSYS, "doesn't permit seccomp filters"),
@@ -151,7 +151,7 @@ DENIED = [
 
 
 def test_denied():
-    """Where the host or a container forbids what a supervisor needs, that is found before the program runs, and said in a line."""
+    """If the host or a container forbids a call that a supervisor needs, convertize says so in a line before the program runs."""
     if os.uname().machine != "x86_64":
         raise Unsuitable("the numbers of system calls are amd64's")
     deny = c_program("deny", "deny.c")
@@ -165,7 +165,7 @@ def test_denied():
 
 
 def test_denied_by_itself():
-    """Where convertize has chosen to supervise, what it says next is what helps: preloading wouldn't reach the program, --force runs it."""
+    """If convertize itself has chosen to supervise, it proposes --force: preloading wouldn't reach the program."""
     if os.uname().machine != "x86_64":
         raise Unsuitable("the numbers of system calls are amd64's")
     deny = c_program("deny", "deny.c")
@@ -183,7 +183,7 @@ def test_denied_by_itself():
 
 
 def test_hidden():
-    """A process that isn't dumpable can't be looked into: it connects directly, over TCP, and the log says why."""
+    """A supervisor can't examine a process that isn't dumpable: it connects directly, over TCP, and the log says why."""
     with bench() as place:
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         os.chmod(place.place, 0o755)
@@ -208,13 +208,13 @@ def read_until(terminal, text, seconds=10):
 
 
 def test_job_control():
-    """In a shell with job control: ^Z stops the program, fg continues it, ^C ends it, and it has the terminal meanwhile."""
+    """In a shell with job control: ^Z stops the program, fg continues it, ^C ends it, and it can read from the terminal."""
     need("bash")
     with bench() as place:
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ.update(place.env(PS1="PROMPT ", CONVERT_LOG=""))
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests in the background has it ignored
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background inherit it as ignored
             os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
         try:
             read_until(terminal, "PROMPT ")
@@ -229,7 +229,7 @@ def test_job_control():
             read_until(terminal, "read a")
             os.write(terminal, b"two\n")
             read_until(terminal, "then-two")
-            # this one, not an earlier test's
+            # until the program's own sleep runs
             wait_until(lambda: processes("sleep\00077"), 5, "the program's last command")
             os.write(terminal, b"\x03")
             read_until(terminal, "PROMPT ")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_supervise_slow.py - supervised programs reach servers that take longer to answer than a converter may withhold a SYN
 
-Each connection's request is made again, with its data, until the server has answered: the first connection succeeds as well as all
-others, and the server sees each of them once.
+The supervisor makes each request again, with its data, until the server has answered: all connections succeed, also the first, and the
+server sees each of them once.
 """
 import re
 import signal
@@ -28,16 +28,16 @@ def lab_of_path():
 
 
 class Slow(Counted):
-    """Connections to a server that speaks first, so that nothing but the handshake takes longer."""
+    """Connections to a server that speaks first, so that only the handshake takes long."""
 
     def __init__(self, lab, arguments=()):
         super().__init__(lab, arguments)
         self.programs = {"static": c_program("streams-static", TALLY, flags=["-static"])}
-        # what is known of the converter is learned before
+        # one run before fills the cache
         self.tally("epoll")
 
     def tally(self, method, count=AT_ONCE):
-        """What so many connections at once have come to, and how many the server has seen."""
+        """Makes so many connections at once; returns (their outcomes, how many the server has seen)."""
         before = self.said()[1].count(" accepted ")
         command = [*self.launcher, self.programs["static"], self.lab.server.addr4, "chorus", count, count, method]
         said = self.lab.client.run(command, env=self.environment(), timeout=100).stdout
@@ -54,7 +54,7 @@ def expect(got, count, what):
 @timeout(300)
 @kernel.needs("fastopen")
 def test_first_connections():
-    """The server is 1 or 5 s away: the first connections to it succeed, blocking ones and an event loop's, and so do the next ones."""
+    """The server answers after 1 or 5 s: the first connections to it succeed, blocking ones and an event loop's, and so do later ones."""
     waited = []
     for seconds, methods in ANSWERS_AFTER:
         with lab_of_path() as lab:
@@ -69,15 +69,17 @@ def test_first_connections():
     return "after %s s" % ", ".join(waited)
 
 
-ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n")
+FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+              "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n")
 
 
 @timeout(120)
 @kernel.needs("fastopen")
 def test_socket_that_is_elsewhere():
-    """The SYN is lost, and the socket isn't any more where it was when the program connected it: the request is made again all the same. If it
-    is being connected to another server, nothing of the first request is."""
+    """The SYN is lost, and the socket has another descriptor or process by then: the supervisor makes the request again all the same.
+
+    If the program has begun to connect it to another server, the supervisor drops the first request.
+    """
     with lab_of_path() as lab:
         slow = Slow(lab)
         program = c_program("elsewhere", "static/elsewhere.c", flags=["-static"])
@@ -85,11 +87,11 @@ def test_socket_that_is_elsewhere():
         lab.server.ip("addr add %s/32 dev lo" % other)
         for word, lost, peer in (("moved", 1, lab.server.addr4), ("child", 1, lab.server.addr4), ("parent", 1, lab.server.addr4),
                                  ("again", 2, other), ("refused", 0, lab.server.addr4)):
-            lab.converter.run(["nft", "-f", "-"], input=ALL_LOST % lost if lost else "table inet lost {\n}\n")
+            lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % lost if lost else "table inet lost {\n}\n")
             said = lab.client.run([*slow.launcher, program, lab.server.addr4, word, other], env=slow.environment(), check=False).stdout
             equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
             lab.converter.run(["nft", "delete", "table", "inet", "lost"])
-        # on a late machine a connection to the server may have been given up before it carried anything
+        # on a busy machine the converter may have given a connection to the server up before it carried a byte
         wait_until(lambda: slow.said()[0].count(" bytes=") == slow.said()[0].count(" accepted "), 10, lambda: slow.said()[0])
         equal(slow.said()[0].count(" accepted "), 5 + slow.said()[0].count(" bytes=0 "), slow.said()[0])
 
@@ -97,7 +99,7 @@ def test_socket_that_is_elsewhere():
 @timeout(120)
 @kernel.needs("fastopen")
 def test_cookies_are_demanded():
-    """Forged SYNs have cookies demanded: the connections of a supervised event loop, which has none, succeed all the same, each once."""
+    """Forged SYNs make convertd demand cookies: a supervised event loop has none, but its connections succeed, each once."""
     with lab_of_path() as lab, Forge(lab) as forge:
         slow = Slow(lab, ("--max-pending", "400", *METRICS))
         route_back(lab)
@@ -115,7 +117,7 @@ def test_cookies_are_demanded():
 @timeout(120)
 @kernel.needs("fastopen")
 def test_programs_that_poll():
-    """They wait by poll() with a time-out, and notice nothing while their request is made again, the second time no more than the first."""
+    """They wait by poll() with a time-out, and don't notice that the supervisor makes their requests again, in each of three runs."""
     with lab_of_path() as lab:
         lab.convertd()
         lab.echo()
@@ -132,7 +134,7 @@ def test_programs_that_poll():
 @timeout(120)
 @kernel.needs("fastopen")
 def test_answers_between_two_syns():
-    """An answer that comes when the converter may not let the SYN go any more, and before the next one: no connection twice."""
+    """The answer comes when the converter may not let the SYN go any more, before the next SYN: the server sees each connection once."""
     for ms in (720, 900):
         with lab_of_path() as lab:
             slow = Slow(lab)
@@ -160,12 +162,12 @@ def test_answers_to_far_clients():
 
 
 def asked(lab):
-    """The connections that the converter is making to servers."""
+    """The converter's pending connections to servers."""
     return lab.converter.run(["ss", "-Htn", "state", "syn-sent"]).stdout.splitlines()
 
 
 def started(lab, slow):
-    """A program whose connection's request was made again twice."""
+    """Starts a program; returns it once the supervisor has made its request again twice."""
     client = lab.client.popen([*slow.launcher, slow.programs["static"], lab.server.addr4, "chorus", 1, 1, "epoll"],
                               env=slow.environment(), name="tally")
     wait_until(lambda: lab.shim_log().count(ASKED_AGAIN) >= 2, 10, lambda: "two repeats, in\n" + lab.shim_log())
@@ -175,7 +177,7 @@ def started(lab, slow):
 
 @kernel.needs("fastopen")
 def test_lost_on_the_way_to_the_server():
-    """The server's network loses the first SYNs: those of the converter's kernel that come behind them are those of a direct connection."""
+    """The server's network loses the first SYNs: the converter's kernel repeats them, as for a direct connection."""
     need("ss", "iproute2")
     with lab_of_path() as lab:
         slow = Slow(lab)
@@ -188,7 +190,7 @@ def test_lost_on_the_way_to_the_server():
 
 @kernel.needs("fastopen")
 def test_a_program_that_gives_up():
-    """It closes its socket: the request isn't made again, and the converter gives the server up."""
+    """The program ends: the supervisor stops making its request again, and the converter gives the server up."""
     need("ss", "iproute2")
     with lab_of_path() as lab:
         slow = Slow(lab)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_streams.py - what supervised programs receive on long links that lose packets: the server's bytes and no others
+"""test_supervise_streams.py - on long links that lose packets, supervised programs receive the server's bytes and no others
 
-The round trip is 50 ms to the converter and 5 ms from there to the server. tally.c and net.go count what becomes of each
-connection; direct ones are counted beside, since links that lose packets fail those, too.
+The round trip is 50 ms to the converter and 5 ms from there to the server. tally.c and net.go count the outcomes of connections. We also
+count those of direct ones, since links that lose packets make these fail, too.
 """
 import errno
 import re
@@ -17,7 +17,7 @@ TALLY = "static/tally.c"
 
 
 def programs():
-    """(name, words in front of the address, method's word behind or None, with io_uring)"""
+    """Yields (name, the words in front of the address, the words at the end: a method, none for Go)."""
     uring = ["-DWITH_URING", *library("", "liburing", "liburing-dev")]
     static = c_program("streams-static", TALLY, flags=["-static"])
     ring = c_program("streams-uring", TALLY, "static/tally_uring.c", flags=uring)
@@ -33,13 +33,13 @@ def programs():
 
 
 def fields(said):
-    """What tally.c has printed: {"done": 20, …, "ECONNRESET": 1}."""
+    """The counts that tally.c has printed: {"done": 20, …, "ECONNRESET": 1}."""
     found = {name: float(value) for name, value in re.findall(r"(\S+)=([\d.]+)", said)}
     return {errno.errorcode[int(name[6:])] if name.startswith("errno-") else name: value for name, value in found.items()}
 
 
 class Counted:
-    """A lab with loss on its first link, and the sums of what the programs have counted."""
+    """A converter and two servers in a lab, and runs of programs that count their connections."""
 
     def __init__(self, lab, arguments=()):
         self.lab = lab
@@ -48,24 +48,24 @@ class Counted:
         self.launcher = [lab.build.program("convertize"), "--config", "none", "--fallback", "none", "--method", "supervise", "--"]
 
     def environment(self):
-        """As in a user's session: what is learned is kept."""
+        """The environment of a user's session, which has a cache."""
         env = self.lab.converted(XDG_RUNTIME_DIR=self.lab.directory)
         del env["LD_PRELOAD"]
         return env
 
     def run(self, words, method, server, supervised, address=None):
-        """What one program counts."""
+        """Runs one program; returns its counts."""
         command = [*words, address or self.lab.server.addr4, server, EACH, AT_ONCE, *method]
         if supervised:
             return fields(self.lab.client.run([*self.launcher, *command], env=self.environment(), timeout=250).stdout)
         return fields(self.lab.client.run(command, timeout=250).stdout)
 
     def said(self):
-        """What the servers have printed, by server."""
+        """The output of each server."""
         return [server.log_text() for server in self.servers]
 
     def peers_since(self, before):
-        """From which addresses connections have come to the servers."""
+        """The addresses from which connections have come to the servers since then."""
         return {address for then, now in zip(before, self.said()) for address in re.findall(r" accepted (\S+) ", now[len(then):])}
 
 
@@ -74,7 +74,7 @@ def text(sums):
 
 
 def count(loss):
-    """Runs all programs, supervised and directly; no byte may be another than the server's, no peer another than the server."""
+    """Runs all programs, supervised and directly; each byte must be the server's, and each peer the server."""
     cases = [(*program, server) for program in programs() for server in ("echo", "chorus")]
     sums = {True: {}, False: {}}
     with Lab(wifi=Link(delay_ms=25, loss=loss), lte=None, core=Link(delay_ms=2.5)) as lab:

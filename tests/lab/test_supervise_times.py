@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_times.py - what supervised event loops wait for on long links, and what has to be done in time there"""
+"""test_supervise_times.py - on long links, connect() of supervised event loops returns at once, and lost SYNs are repeated in time"""
 from convertlab import Lab, Link, check, equal, main, measured_between, measures
 from convertlab.programs import c_program
 from test_supervise_streams import TALLY, Counted, fields
@@ -13,14 +13,14 @@ ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting pri
 
 @measures
 def test_connect_of_event_loops():
-    """connect() of a non-blocking socket returns at once, where the converter is known to be silent and blind, and the path to take data. Lost
-    packets change nothing of that."""
+    """A non-blocking connect() returns at once if the cache says that the converter takes blind requests and the path data in SYNs, also if
+    packets get lost."""
     slowest = []
     for loss in (0, 0.05):
         with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
             counted = Counted(lab)
             static = c_program("streams-static", TALLY, flags=["-static"])
-            # what is known is learned without loss: else it may be the other address of the converter that was asked
+            # the cache fills without loss: otherwise the supervisor may ask the converter's other address
             counted.run([static], ["epoll"], "echo", supervised=True)
             lab.wifi.set(loss=loss)
             slowest.append(counted.run([static], ["epoll"], "echo", supervised=True)["slowest"])
@@ -30,8 +30,8 @@ def test_connect_of_event_loops():
 
 @measures
 def test_many_lost_at_once():
-    """The first SYNs of many connections of one event loop are lost: all are made again before the kernel sends SYNs without data, for which there
-    are less than two tenths of a second."""
+    """The first SYNs of an event loop's many connections are lost: the supervisor makes all requests again in less than two tenths of a
+    second, before the kernel sends SYNs without data."""
     with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
         counted = Counted(lab)
         static = c_program("streams-static", TALLY, flags=["-static"])

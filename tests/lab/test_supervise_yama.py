@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_supervise_yama.py - supervision where the Yama LSM restricts who may look into a process
 
-Yama's sysctl is one for the whole machine, and its highest value holds until the next boot. So nothing here sets it: what its present
-value allows is tried where there is one, and what is said of each other value is tried with a file in its place. By hand, on a machine that
-can be thrown away: for value in 0 1 2 3; do sysctl kernel.yama.ptrace_scope=$value; tests/lab/test_supervise_yama.py; done
+Yama's sysctl holds for the whole machine, and its highest value until the next boot. So these tests don't set it: they try the present
+value, if there is one, and check the messages for each value with a file in its place. By hand, on a disposable machine: for value in 0 1 2 3; do sysctl kernel.yama.ptrace_scope=$value; tests/lab/test_supervise_yama.py; done
 """
 import errno
 import os
@@ -15,9 +14,9 @@ from convertlab.supervised import Run, bench, converted
 
 SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-# who may look into a descendant, by the sysctl's value: an ordinary user, and root
+# may an ordinary user, and root, look into a descendant? by the sysctl's value
 ALLOWED = {0: (True, True), 1: (True, True), 2: (False, True), 3: (False, False)}
-# what is said by convertize where it is forbidden, by the sysctl's value; None: this kernel has no Yama
+# convertize's words if it is forbidden, by the sysctl's value; None: this kernel has no Yama
 SAID = {
     None: ("run a container with --cap-add SYS_PTRACE",),
     0: ("run a container with --cap-add SYS_PTRACE",),
@@ -37,19 +36,19 @@ def scope():
 
 
 def users():
-    """(who, the words that make a command that user's, whether supervision is to work), by the sysctl's present value."""
+    """(user, the words that run a command as this user, whether supervision works with the sysctl's present value)."""
     return zip(("an ordinary user", "root"), (NOBODY, []), ALLOWED[scope()])
 
 
 def test_present_value():
-    """A program is converted, or refused before it runs, as the value says; with --force it runs unconverted."""
+    """By the value, convertize converts a program, or refuses it before it runs; with --force it runs unconverted."""
     scope()
     with bench() as place:
         os.chmod(place.place, 0o755)
         words = [place.client, place.lab.server.addr4, "7"]
         for who, become, works in users():
             if works:
-                # where a program waits in poll(2), its threads are traced by ptrace(2) as well
+                # if a program waits in poll(2), the supervisor also traces its threads by ptrace(2)
                 for way in ([], ["nonblocking"], ["poll"], ["threads=8", "nonblocking"]):
                     run = Run(place.lab.client.run([*become, place.convertize, *words, *way], env=place.env(), check=False))
                     converted(run, place.lab.server.addr4, count=8 if "threads=8" in way else 1)
@@ -62,7 +61,7 @@ def test_present_value():
 
 
 def test_orphans():
-    """A program whose parent has ended is the supervisor's child then, so that it may still be looked into."""
+    """A program whose parent has ended becomes the supervisor's child, so that the supervisor may still look into it."""
     scope()
     with bench() as place:
         os.chmod(place.place, 0o777)
@@ -81,8 +80,8 @@ def test_orphans():
                 os.unlink(path)
 
 
-def test_what_is_said():
-    """The line names the value that forbids it, and a remedy that this value leaves; where Yama isn't the cause it isn't named."""
+def test_messages():
+    """The line names the value that forbids it, and a remedy that works with this value; and Yama only if it is the cause."""
     if os.uname().machine != "x86_64":
         raise Unsuitable("the number of the system call is amd64's")
     deny = c_program("deny", "deny.c")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_thread_sanitizer.py - no data race in the shim, with many threads in a program that is instrumented as well; nor in convertd
+"""test_thread_sanitizer.py - no data race in the shim, in an instrumented program with many threads; nor in convertd
 
 Only in builds with --enable-sanitizers=thread: ThreadSanitizer ends a program that has a race with 66.
 """
@@ -35,12 +35,12 @@ def test_early_data():
 
 
 def test_confirmed():
-    """The response is still to come while several threads use what the SYN+ACK has confirmed."""
+    """Several threads use connections that the SYN+ACK has confirmed, before the response comes."""
     run(16, 50, CONVERT_WITHHOLDING="2000")
 
 
 def test_forks():
-    """What is done to pending connections before a fork(), and the steps that are shared after it."""
+    """The shim's work on pending connections before fork(), and the steps that processes share after it."""
     run(8, 30, "forks")
 
 
@@ -50,7 +50,7 @@ def test_next_converter():
 
 
 class Churn(threading.Thread):
-    """Clients of every kind, one after the other, as long as it goes on. Limits are low, so any of them may be reset."""
+    """Clients of every kind, one after the other, while go_on is true. convertd's limits are low, so it may reset any of them."""
 
     def __init__(self, lab):
         super().__init__()
@@ -78,7 +78,7 @@ class Churn(threading.Thread):
 
 
 class Asker(threading.Thread):
-    """Asks for all that convertd tells, as long as it goes on."""
+    """Fetches all of convertd's pages, while go_on is true."""
 
     def __init__(self, lab):
         super().__init__()
@@ -91,7 +91,7 @@ class Asker(threading.Thread):
 
 
 def test_convertd():
-    """Three workers, clients that come and go, limits by which workers make room for each other, questions, reloads, the end."""
+    """Three workers, clients that come and go, limits for which workers make room for each other, pages, reloads, the end."""
     with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1)) as lab:
         lab.echo()
         path = os.path.join(lab.directory, "convertd.conf")
@@ -117,7 +117,7 @@ def test_convertd():
                 thread.go_on = False
             for thread in churn:
                 thread.join()
-            check("too many pending requests" in process.log_text(), "nobody had to make room")
+            check("too many pending requests" in process.log_text(), "no worker had to make room")
 
 
 if __name__ == "__main__":

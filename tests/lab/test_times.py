@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_times.py - what takes how long: the first byte with data in the SYN, the converter's answers, what convertize tells of them
+"""test_times.py - measures the first byte with data in the SYN, the converter's answers, and the round trips that convertize shows
 
-Each against the delays of the links, which are known; what is expected stands above each test, with the figures that it may be.
+We compare each with the known delays of the links. The docstrings derive the expected times.
 """
 import os
 import statistics
@@ -16,7 +16,7 @@ INFO = octets("01010000")
 
 PAIRS = 41
 SURE = 14     # the fourteenth smallest of 41 is below the true median in 98 of 100 cases (sign test)
-SAVED = 0.9   # at least, of a round trip to the converter
+SAVED = 0.9   # the least share of a round trip to the converter
 
 
 def first_byte(lab, env):
@@ -27,17 +27,17 @@ def first_byte(lab, env):
 
 @measures
 def test_first_byte():
-    """Data in the SYN saves the round trip to the converter, nearly all of it: 120 ms directly, 100 ms converted.
+    """Data in the SYN saves nearly all of the round trip to the converter: 120 ms directly, 100 ms converted.
 
-    Runs alternate, and each is compared with its neighbour. The median of what is saved must be SAVED of that round trip at the
-    least, with a confidence of 98 %: so a third of PAIRS may be disturbed, and no more.
+    Runs alternate, and we compare each with its neighbour. The median of the saved time must be at least SAVED of that round trip, with a
+    confidence of 98 %, so that at most a third of PAIRS may be disturbed.
     """
     need("curl")
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: it measures")
     trip = 20
     with Lab(wifi=Link(delay_ms=trip / 2), lte=None, core=Link(delay_ms=20)) as lab:
-        lab.convertd(["--hold-syn", "off", "--workers", "1"])  # what is measured is the round trip
+        lab.convertd(["--hold-syn", "off", "--workers", "1"])  # so that only the round trip counts
         lab.http()
         pairs = [(first_byte(lab, None), first_byte(lab, lab.converted(CONVERT_EARLY_DATA="1"))) for _ in range(PAIRS)]
         saved = sorted(direct - converted for direct, converted in pairs)
@@ -57,10 +57,10 @@ def seconds_to_answer(client, request):
 
 @measures
 def test_time_of_answers():
-    """A TCP client's answer is there with the server's: one round trip of each leg, whatever the answer. So are refusals over
-    MPTCP, since SYNs that are withheld and end in an error go on as TCP's. The other answers over MPTCP wait for the third ACK
-    (Linux sends nothing before it): a second round trip of the first leg, if the SYN was withheld until the server accepted; a
-    request that asks for information isn't withheld, and its third ACK is there before the server's answer."""
+    """A TCP client gets any answer with the server's, after one round trip of each leg. So are refusals over MPTCP, since convertd lets a
+    withheld SYN that ends in an error go as one of TCP. Other answers over MPTCP wait for the third ACK, before which Linux sends nothing:
+    a second round trip of the first leg, if convertd withheld the SYN. It doesn't withhold a request with an Info TLV, whose third ACK
+    comes before the server's answer."""
     first, second = 0.020, 0.060  # round trips
     with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, \
             Server(lab, 80) as server, converter(lab):
@@ -88,7 +88,7 @@ def test_time_of_answers():
 
 @measures
 def test_round_trip_that_convertize_tells():
-    """That of the links, and what convertd and the machine take on top."""
+    """The links' round trip, and little more for convertd and the machine."""
     with Lab(wifi=Link(delay_ms=10), lte=Link(delay_ms=25), core=Link()) as lab:
         lab.convertd()
         report = Report(lab, "sh", converter="%s,%s" % (lab.converter.addr4, lab.converter.addr6))

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_transfers.py - unmodified applications through shim and converter: every byte, on all paths, in all weathers"""
+"""test_transfers.py - unmodified applications through shim and converter get every byte, on all paths, whatever fails"""
 import hashlib
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until, waits
+from convertlab.pcap import OPT_MPTCP
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 
 
 def near(delay_ms=5, **options):
-    """Links without limits worth speaking of: what is tested is the logic."""
+    """Fast links, since these tests are about the logic."""
     return Lab(wifi=Link(delay_ms=delay_ms), lte=None, core=Link(delay_ms=1), **options)
 
 
@@ -93,7 +94,7 @@ except ConnectionResetError:
 
 
 def test_server_that_resets():
-    """A reset of the server arrives as a reset, not as an orderly end."""
+    """A reset of the server arrives as a reset, not as a regular end."""
     with near() as lab:
         lab.convertd()
         lab.resetter()
@@ -102,9 +103,8 @@ def test_server_that_resets():
         check("converted over MPTCP" in lab.shim_log(), lab.shim_log())
 
 
+PROBE_REQUEST = "0102226301010000"  # a probe: an Info TLV and no Connect TLV
 # Extended TCP Header TLV with MSS, SACK-permitted, timestamps and window scale
-MP_CAPABLE = 30  # the kind of Multipath TCP's options
-PROBE_REQUEST = "0102226301010000"  # an Info TLV and no Connect TLV, by which a path is asked whether it works
 LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
 
 
@@ -123,7 +123,7 @@ def test_response_in_pieces():
 
 @kernel.needs("rcvlowat")
 def test_response_in_pieces_does_not_spin():
-    """Waiting for the rest of a response costs no CPU: a wake-up a piece, and a few calls for each."""
+    """To wait for the rest of a response takes hardly any CPU: a wake-up for each piece, and a few calls for each wake-up."""
     need("strace")
     with near() as lab:
         scripted(lab, "bytewise", LONG_RESPONSE)
@@ -138,7 +138,7 @@ def test_response_in_pieces_does_not_spin():
 
 
 def cpu_seconds(lab, env, way):
-    """Has a program connect in this way; returns the seconds of CPU time that it took, and those that it waited for the response."""
+    """Has a program connect in this way; returns its seconds of CPU time, and the seconds that it waited for the response."""
     before, lines = os.times(), lab.shim_log().count("\n")
     said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=env).stdout
     after = os.times()
@@ -150,24 +150,24 @@ def cpu_seconds(lab, env, way):
 @long
 @waits
 def test_response_in_pieces_to_a_kernel_that_is_deaf():
-    """Linux 6.1 takes SO_RCVLOWAT and doesn't heed it: the rest of a response is looked for now and then, and not all the time."""
+    """Linux 6.1 accepts SO_RCVLOWAT and ignores it: the shim looks for the rest of a response now and then, not all the time."""
     with near(delay_ms=15) as lab:
         scripted(lab, "bytewise", LONG_RESPONSE)
         lab.echo()
         env = lab.converted()
         deaf = lab.build.on_older_linux(env)
-        lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7))  # the program's own files are in memory then
+        lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7))  # loads the program's files into memory
         for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
             usual, _ = cpu_seconds(lab, env, way)
             spent, waited = cpu_seconds(lab, deaf, way)
-            check(waited > 0.7, "it came within %.3f s, which shows nothing" % waited)
-            check(spent - usual < waited / 3, "%s: %.3f s of CPU time in %.3f s, and %.3f if it is heeded" % (way, spent, waited, usual))
+            check(waited > 0.7, "the response came within %.3f s, which shows nothing" % waited)
+            check(spent - usual < waited / 3, "%s: %.3f s of CPU time in %.3f s, and %.3f with SO_RCVLOWAT" % (way, spent, waited, usual))
 
 
 @long
 @waits
 def test_response_in_crumbs():
-    """Each byte acknowledged before the next one, for more than a second: all of it has to come within CONVERT_TIMEOUT."""
+    """The bytes of a response arrive one by one, for more than a second: all have to arrive within CONVERT_TIMEOUT."""
     long = "01102263" "14010000" "150e0000" + "00" * 4 * 13  # 64 bytes
     for protocol in ("MPTCP", "TCP"):
         for seconds in (patience(1), patience(10)):
@@ -188,7 +188,7 @@ def test_response_in_crumbs():
 @long
 @waits
 def test_broken_converters():
-    """What isn't a Convert response means a direct connection, and a reset for the converter."""
+    """After anything but a Convert response the shim connects directly, and resets the converter's connection."""
     for script, response in (("whole", "48545450"), ("whole", "01002263"), ("whole", "0103226314010000" "14010000"),
                              ("truncate:1", LONG_RESPONSE), ("truncate:5", LONG_RESPONSE),
                              ("truncate:27", LONG_RESPONSE), ("close", ""), ("reset", "")):
@@ -206,7 +206,7 @@ def test_broken_converters():
 @long
 @waits
 def test_cookie_is_learned():
-    """RFC 8803 6.2.7: a reset, then the request again with the cookie; the next connections bring it at once."""
+    """RFC 8803 6.2.7: a reset, then the request again with the cookie; later requests have the cookie at once."""
     cookie = "00112233445566778899aabbccddeeff"
     for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
         with near() as lab:
@@ -231,7 +231,7 @@ def test_cookie_that_is_configured():
         said = lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7),
                               env=lab.converted(CONVERT_COOKIE="opensesame!!")).stdout
         check("answer b'hello'" in said, said)
-        # where an answer is late, as on a slow machine, the path is asked whether it works: without a Connect TLV, and without a cookie
+        # after a late answer, as on a slow machine, the shim also sends a probe, without a Connect TLV and a cookie
         requests = [line for line in converter.log_text().splitlines() if line.startswith("request") and PROBE_REQUEST not in line]
         equal(len(requests), 1, "requests in\n" + converter.log_text())
 
@@ -239,7 +239,7 @@ def test_cookie_that_is_configured():
 @long
 @waits
 def test_cookie_that_does_not_help():
-    """Asked for a cookie again, the shim doesn't go round in circles: the converter is of no use."""
+    """If the converter asks for a cookie again, the shim doesn't try forever: it does without the converter."""
     for response, requests in (("01022263" "1e010300", 1), ("01032263" "1e020300" "aabbccdd", 2)):
         for fallback, seen in (("direct", "answer b'hello'"), ("none", "connect EHOSTUNREACH")):
             with near() as lab:
@@ -279,7 +279,7 @@ def test_100_mib_both_ways_at_once():
 @long
 @waits
 def test_a_path_cut_in_mid_transfer():
-    """The application notices nothing: the file is whole, over the other path."""
+    """The file is whole, as the transfer goes on over the other path."""
     size = 12000000
     for cut in ("wifi", "lte"):
         with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200)) as lab:
@@ -295,7 +295,8 @@ def test_a_path_cut_in_mid_transfer():
             equal(digest(target), hashlib.sha256(servers.pattern(size)).hexdigest(), "the file")
 
 
-def stalls(lab, way, count, at_once):
+def slowest_of(lab, way, count, at_once):
+    """Makes these connections; returns how many seconds the slowest one took."""
     said = lab.client.run(app("many.py", way, lab.server.addr4, 7, count, at_once), env=lab.converted()).stdout
     return float(said.split()[-1])
 
@@ -307,14 +308,14 @@ def test_1000_connections_at_once():
         lab.echo()
         for way in ("poll", "epoll", "epoll-edge", "select"):
             count = repetitions(900 if way == "select" else 1000)  # FD_SETSIZE
-            slowest = stalls(lab, way, count, count)
+            slowest = slowest_of(lab, way, count, count)
             check(slowest < patience(15), "%s: the slowest took %.1f s" % (way, slowest))
         equal(lab.shim_log().count("converted over MPTCP"), 3 * repetitions(1000) + repetitions(900), "conversions")
 
 
 @long
 def test_many_threads():
-    """Event loops side by side: one must not take a step of another's handshake."""
+    """Event loops in threads: none may take a step of another one's handshake."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         lab.convertd()
         lab.echo()
@@ -326,7 +327,7 @@ def test_many_threads():
 
 
 def test_two_threads_on_one_socket():
-    """While one takes the response off the stream the other sees neither it nor the converter."""
+    """While one takes the response off the stream, the other one sees neither the response nor the converter."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         lab.convertd()
         lab.echo()
@@ -335,19 +336,19 @@ def test_two_threads_on_one_socket():
 
 
 def hellos(lab, count):
-    """So many connections from one process, one after the other."""
+    """Makes so many connections in one process, one after the other."""
     return lab.client.run(app("many.py", "epoll", lab.server.addr4, 7, count, 1), env=lab.converted()).stdout
 
 
 def test_converter_without_fast_open():
-    """Data in the SYN is not taken, which would cost MPTCP: begun anew behind the handshake; from the third connection on at once."""
+    """The SYN's data isn't taken, which would end MPTCP: the shim asks again behind the handshake, from the third connection on at once."""
     with near(converter_fastopen=1) as lab:
         lab.convertd()
         lab.echo()
         hellos(lab, 5)
         verdicts = [line.split(": ", 3)[3].split(" after")[0] for line in lab.shim_log().splitlines()]
         anew, done = "data in the SYN was not taken, asked behind the handshake", "converted over MPTCP, request behind the handshake"
-        # where Linux has no Fast Open on MPTCP sockets, nothing is put into SYNs
+        # without Fast Open on MPTCP sockets the shim puts no data into SYNs
         equal(verdicts, [anew, done] * 2 + [done] * 3 if kernel.has("fastopen") else [done] * 5, "the log's verdicts")
 
 
@@ -371,9 +372,9 @@ def test_middlebox_that_strips_mptcp():
 
 
 def test_client_without_mptcp_or_fast_open():
-    """
-    The client's kernel says no: TCP, or a request behind the handshake; never a failure. The converter's kernel, here the same, may not
-    take the data in SYNs on its MPTCP socket.
+    """If the client's kernel refuses, the shim uses TCP, or sends the request behind the handshake.
+
+    The converter's kernel, here the same, may take no data in SYNs on its MPTCP socket.
     """
     for sysctl, verdict in (("net.mptcp.enabled", "taken in the SYN"),
                             ("net.ipv4.tcp_fastopen", "request behind the handshake")):
@@ -388,7 +389,7 @@ def test_client_without_mptcp_or_fast_open():
 
 
 def test_the_syn_on_the_wire():
-    """MP_CAPABLE, the TLVs, no Fast Open option: read from the packet that left the client."""
+    """The packet that leaves the client has MP_CAPABLE, the TLVs, and no Fast Open option."""
     with near() as lab:
         lab.convertd()
         lab.http()
@@ -396,12 +397,12 @@ def test_the_syn_on_the_wire():
             lab.client.run(http("get", "http://%s/bytes/10" % lab.server.addr4, os.path.join(lab.directory, "file")),
                            env=lab.converted())
         sent = [p for p in capture.packets() if p.dport == 1234]
-        # where its answer is late, as on a slow machine, TCP asks meanwhile whether the path works
-        syns = [p for p in sent if p.syn and MP_CAPABLE in dict(p.options)]
+        # after a late answer, as on a slow machine, there is also a probe over TCP
+        syns = [p for p in sent if p.syn and OPT_MPTCP in dict(p.options)]
         equal(len(syns), 1, "SYNs with MP_CAPABLE to the converter, of %d packets" % len(sent))
         syn = syns[0]
         first = next(p for p in sent if p.payload)
-        # where Linux has no Fast Open on MPTCP sockets, the message is the first data behind the handshake
+        # without Fast Open on MPTCP sockets the message is the first data behind the handshake
         equal(first is syn, kernel.has("fastopen"), "whether the SYN has data")
         equal(first.payload.hex(), "01082263" "0a060050" "00000000000000000000ffff" "0a080001" "1e020000" "01010000",
               "the first payload: a Connect TLV that asks for Multipath TCP, too, and an Info TLV")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_upload_round_trips.py - an upload takes no more round trips to the converter than a direct one takes there
+"""test_upload_round_trips.py - an upload by way of the converter takes no more round trips than a direct one
 
-They are counted in captured packets, by their order (pcap.round_trips()). Up to 64 KiB, neither the windows of a kernel that has just
-measured nothing limit an upload, nor the send buffer that the program asks for. For longer uploads convertd opens its window.
+We count them by the order of captured packets (pcap.round_trips()). Up to 64 KiB, neither the initial windows of a kernel limit an upload,
+nor the send buffer that the program asks for. For longer uploads convertd opens its window.
 """
 from convertlab import Lab, Link, check, equal, kernel, main
 from convertlab.pcap import ACK, OPT_WSCALE, SYN, Packet, round_trips
@@ -30,7 +30,7 @@ def far(core_ms):
 
 
 def upload(lab, server, size, no_delay, env=None):
-    """The round trips of an upload."""
+    """Makes an upload; returns its round trips."""
     with lab.capture(lab.client, "wifi", "tcp port %d or tcp port 1234" % PORT) as capture:
         client = lab.client.popen(["python3", "-c", UPLOAD, lab.server.addr4, PORT, size, int(no_delay)], env=env, name="upload")
         with server.accept() as sock:
@@ -41,7 +41,7 @@ def upload(lab, server, size, no_delay, env=None):
 
 
 def test_counting():
-    """A last segment that waits for an acknowledgement is a round trip more; when packets come is no matter."""
+    """round_trips(): a last segment that waits for an acknowledgement adds one; other connections don't count."""
     def ours(seq, data=b"", flags=ACK):
         return Packet(0, "c", "s", 6, 0, 1, 80, seq=seq % 2**32, flags=flags, payload=data)
 
@@ -59,7 +59,7 @@ def test_counting():
 
 @kernel.needs("fastopen")
 def test_silent():
-    """With and without Nagle's algorithm, to near and far servers."""
+    """Silent requests, with and without Nagle's algorithm, to near and far servers."""
     near = [(size, False) for size in SIZES] + [(SIZES[-1], True)]
     for core_ms, uploads in ((1, near), (30, [(SIZES[-1], False)])):
         with far(core_ms) as lab, Server(lab, PORT) as server:
@@ -100,7 +100,7 @@ def windows(packets):
 
 @kernel.needs("fastopen")
 def test_window():
-    """convertd opens the window of an upload at its first bytes. By itself Linux announces 91 KB at most where this test looks."""
+    """convertd opens the window at an upload's first bytes. At the place of this test Linux by itself announces 91 KB at most."""
     with far(1) as lab, Server(lab, PORT) as server:
         lab.convertd()
         with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_valgrind.py - memcheck has nothing to say of a program with threads and the shim in it
+"""test_valgrind.py - memcheck finds no error in a program with threads under the shim
 
-Where valgrind is there and starts; it needs the C library's symbols for that, on Debian the package libc6-dbg. Races are
-test_thread_sanitizer.py's: Helgrind and DRD don't understand C11's atomics (contrib/valgrind).
+It needs the C library's symbols, on Debian the package libc6-dbg. test_thread_sanitizer.py looks for races: Helgrind and DRD don't
+understand C11's atomics (contrib/valgrind).
 """
 import os
 import shutil
@@ -18,8 +18,8 @@ KINDS = {}, {"CONVERT_EARLY_DATA": 1}, {"CONVERT_WITHHOLDING": 2000}  # of conne
 
 def need_valgrind(lab):
     if os.environ.get("SANITIZER_PRELOAD"):
-        raise Unsuitable("not under sanitizers: they want the same memory")
-    # not a failure even in CI: the symbols must be of the very version of the C library
+        raise Unsuitable("not under sanitizers: they need the same memory")
+    # not a failure even in CI, since the symbols must match the C library's exact version
     if not shutil.which("valgrind") or lab.client.run([*MEMCHECK, "true"], check=False).returncode:
         raise Unsuitable("valgrind doesn't run here; on Debian: apt-get install valgrind libc6-dbg")
 

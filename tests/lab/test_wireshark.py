@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_wireshark.py - the dissector: names, fields and notes, messages in pieces, what follows them, and our own traffic
+"""test_wireshark.py - the dissector: names, fields and notes, messages in pieces, the bytes behind them, and our own traffic
 
-The messages are the vectors of tests/unit/test_codec_read.c and the fuzzers' corpus. The judge of each is libconvertproto: a message has
-to have a note of its fault in Wireshark if, and only if, the library finds one.
+The messages are the vectors of tests/unit/test_codec_read.c and the fuzzers' corpus. libconvertproto judges them: a message must have a
+note of its fault in Wireshark if, and only if, the library finds one.
 """
 import functools
 import os
@@ -25,7 +25,7 @@ ANSWER = message(SUPPORTED, WITHHOLDING, TCP_HEADER)
 GET = b"GET /a?b HTTP/1.1\r\nHost: server.example\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nhello, world"
 
-# Which notes tell of a fault that the library finds: by the names of enum convert_status, without their prefix.
+# The notes for each fault that the library finds, by the names of enum convert_status without their prefix.
 NOTES = {
     "BAD_MAGIC": {"magic.bad"}, "BAD_VERSION": {"version.unknown"}, "ZERO_TOTAL_LENGTH": {"total_length.zero"}, "NO_TLV": {"tlv.none"},
     "TLV_PAST_END": {"tlv.past_end"}, "TLV_ZERO_LENGTH": {"tlv.length.zero"}, "TLV_TYPE_RESERVED": {"tlv.type.reserved"},
@@ -37,7 +37,7 @@ NOTES["BAD_SILENCE"] = set.union({"silence.bad"}, *(NOTES[name] for name in NOTE
 
 
 def with_tshark(test):
-    """Gives a test a directory of its own, where tshark is installed."""
+    """Gives a test a directory of its own, and skips it without tshark."""
     @functools.wraps(test)
     def run():
         need_tshark()
@@ -47,7 +47,7 @@ def with_tshark(test):
     return run
 
 
-# --- what the dissector says of messages, and what the library does ----------------------------------------------------------------
+# --- the dissector's notes on messages, and the library's statuses -----------------------------------------------------------------
 
 
 def in_a_packet(number, data, from_client):
@@ -59,7 +59,7 @@ def notes_of(directory, messages):
     """The notes on each of these (message, from_client), as sets."""
     packets = [packet for number, (data, from_client) in enumerate(messages) for packet in in_a_packet(number, data, from_client)]
     names = sorted(set.union(set(FAULTS), *NOTES.values()))
-    # Reassembly is off, so that nobody waits for what a cut message lacks.
+    # Without reassembly the dissector doesn't wait for the rest of a cut message.
     found = dissected(directory, packets, ["frame.number"] + ["convert." + name for name in names],
                       "-o", "tcp.desegment_tcp_streams:FALSE")
     equal(len(found), len(messages), "packets that were dissected")
@@ -77,7 +77,7 @@ def compare(directory, messages):
         if status == "OK":
             check(not notes & set(FAULTS), where)
         elif status == "BAD_MAGIC" or (status == "NEED_MORE" and len(data) < 4 and data[0] != 1):
-            # what looks nothing like a message is left to other dissectors
+            # bytes that don't look like a message are left to other dissectors
             check(notes <= {"magic.bad", "total_length.past_end"}, where)
         else:
             check(notes & NOTES[status], where)
@@ -89,7 +89,7 @@ def compare(directory, messages):
 
 @with_tshark
 def test_faults_are_those_of_the_library(directory):
-    """The vectors of the codec's tests: each status has its note, and what is valid has none."""
+    """The vectors of the codec's tests: each status has its note, and a valid message has none."""
     counts = compare(directory, list(vectors()))
     equal(sorted(set(NOTES) - set(counts)), [], "statuses that no vector has")
     check(counts["OK"] >= 20, counts)
@@ -99,7 +99,7 @@ def test_faults_are_those_of_the_library(directory):
 @waits
 @with_tshark
 def test_every_truncation_and_flip(directory):
-    """Golden messages cut behind each byte, and with each byte changed: never an error in Lua, always the library's opinion."""
+    """Golden messages cut behind each byte, and with each byte changed: no error in Lua, and always the library's verdict."""
     messages = []
     for data, from_client in golden():
         messages += [(data[:size], from_client) for size in range(1, len(data) + 1)]
@@ -114,7 +114,7 @@ def test_every_truncation_and_flip(directory):
 
 @with_tshark
 def test_notes_on_lesser_faults(directory):
-    """What a receiver has to accept, and somebody who looks for a mistake wants to know."""
+    """Faults that a receiver has to accept, but that help to find a mistake."""
     wanted = (
         (message(octets("15020001 1e000000")), False, "unassigned.nonzero"),
             (message(octets("14010001")), False, "unassigned.nonzero"),
@@ -146,7 +146,7 @@ def test_notes_on_lesser_faults(directory):
 
 @with_tshark
 def test_every_type_and_code_has_its_name(directory):
-    """All that lib/convert/convert.h knows, and each error with its Value decoded."""
+    """All TLV types and error codes of lib/convert/convert.h."""
     types = {name: number for name, number in enumeration("convert_tlv_type").items() if "PRIVATE" not in name}
     codes = enumeration("convert_error_code")
     names = {int(codes[name]): text for name, text in re.findall(r'\[CONVERT_ERROR_(\w+)\] = "([^"]+)"', source("lib/names.c"))}
@@ -167,7 +167,7 @@ def test_every_type_and_code_has_its_name(directory):
 
 
 def test_page():
-    """doc/wireshark.md names all fields and notes that there are, and no others; the severities are the dissector's."""
+    """doc/wireshark.md names exactly the dissector's fields and notes, with their severities."""
     page, script = source("doc/wireshark.md"), source("contrib/wireshark/convert.lua")
     named = set(re.findall(r"`convert\.([a-z0-9_.]+)[`: ]", page)) - {"tcp.port", "lua", "pcap"}
     notes = dict(re.findall(r'^note\("([a-z_.]+)", "[^"]*",\s*"\w+", "(\w+)"\)', script, re.MULTILINE))
@@ -249,7 +249,7 @@ def test_fields(directory):
 
 
 def whole_of(flows, directory, *arguments):
-    """By the number of the TCP stream: what Wireshark shows of it, in the order of the packets."""
+    """{number of a TCP stream: {field: its values in the order of the packets}}."""
     fields = ["convert.connect.ip", "convert.connect.port", "convert.withholding.limit", "convert.tcp_option.mss", "http.request.method",
               "http.response.code", "http.file_data", "_ws.malformed"]
     packets = [packet for flow in flows for packet in flow.packets]
@@ -265,7 +265,7 @@ def whole_of(flows, directory, *arguments):
 @waits
 @with_tshark
 def test_messages_in_pieces(directory):
-    """Each cut of a request with early data and of an answer with the server's first bytes, and a byte at a time: always the same."""
+    """A request with early data and an answer with the server's first bytes, cut anywhere, and byte by byte: always the same result."""
     client, server = REQUEST + GET, ANSWER + OK
     flows = [Flow(0).handshake(client, b"").pieces(False, server)]
     for cut in range(1, len(client)):
@@ -291,7 +291,7 @@ def test_messages_in_pieces(directory):
 
 @with_tshark
 def test_pieces_that_nobody_joins(directory):
-    """Without TCP's reassembly, the first part of a message has a note, and the rest is passed over."""
+    """Without TCP's reassembly, the first part of a message has a note, and the dissector skips the rest."""
     flow = Flow().handshake().pieces(True, REQUEST + GET, 29, 30).pieces(False, ANSWER + OK, 13, 20)
     found = dissected(directory, flow.packets, ["convert.total_length.past_end", "convert.data", "http.request.method",
                                               "http.response.code"], "-o", "tcp.desegment_tcp_streams:FALSE", "-Y", "tcp.len > 0")
@@ -302,7 +302,7 @@ def test_pieces_that_nobody_joins(directory):
 
 @with_tshark
 def test_captures_of_short_packets(directory):
-    """Packets of which a capture has the beginning only: what is there is dissected, and isn't called malformed for the rest."""
+    """A capture has only the beginning of each packet: the dissector shows that part, and doesn't call it malformed."""
     packets, sizes = [], []
     for size in range(1, max(len(REQUEST + GET), len(ANSWER + OK))):
         packets += Flow(size).handshake(REQUEST + GET, ANSWER + OK).packets
@@ -316,7 +316,7 @@ def test_captures_of_short_packets(directory):
 
 @with_tshark
 def test_what_follows(directory):
-    """The server's port chooses the next dissector and tells it the directions; elsewhere the first bytes do; on errors nothing follows."""
+    """The server's port chooses the next dissector and the directions; for unknown ports, the first bytes do; after an error, none follows."""
     def conversion(number, port, *exchange, answer=message(TCP_HEADER), converter=1234):
         flow = Flow(number, port=converter).handshake(connect("192.0.2.80", port), answer)
         for from_client, data in exchange:
@@ -362,7 +362,7 @@ def test_what_follows(directory):
 
 @with_tshark
 def test_ports_that_come_again(directory):
-    """A SYN that is sent again has the same message again; a new connection from the same port is a new one, with another server."""
+    """A repeated SYN has the same message; a new connection from the same port has its own, with another server."""
     first = Flow(0)
     first.send(True, REQUEST + GET, SYN)
     again = first.packets[0]
@@ -378,7 +378,7 @@ def test_ports_that_come_again(directory):
 
 @with_tshark
 def test_port_preference(directory):
-    """Where no converter listens on 1234, nobody calls the dissector, but for what is a message beyond doubt."""
+    """On other ports than 1234 only undoubted messages reach the dissector, unless a preference names the port."""
     flow = Flow(0, port=9999).handshake(octets("01022262 0a050050"))
     for preference, noted in ((), False), (("-o", "convert.tcp.port:1234,9990-9999"), True):
         found = dissected(directory, flow.packets, ["convert.magic.bad"], *preference)
@@ -387,7 +387,7 @@ def test_port_preference(directory):
 
 @with_tshark
 def test_script_is_loaded_twice(directory):
-    """A package's and a personal copy don't quarrel."""
+    """A package's and a personal copy don't conflict."""
     path = os.path.join(directory, "made.pcap")
     write_pcap(path, Flow().handshake(REQUEST, ANSWER).packets)
     equal(tshark(path, "-X", "lua_script:" + SCRIPT, "-Y", "convert.request", "-T", "fields", "-e", "convert.tlv.type"), "10,1\n", "types")
@@ -417,7 +417,7 @@ def test_own_traffic():
                 found = own_rows(capture, "convert.request", "convert.answer", "convert.server", "http.request.method", "http.response.code",
                                  "convert.response_to", "mptcp.stream", "_ws.expert.severity")
                 what = "Multipath TCP %d, to %s: %s" % (enabled, address, found)
-                # a busy machine may ask by other connections meanwhile whether the path works
+                # a busy machine may also have sent probes
                 stream, = {row["tcp.stream"][0] for row in found if "http.request.method" in row}
                 ours = [row for row in found if row["tcp.stream"] == [stream]]
                 in_syn = kernel.has("fastopen") or not enabled
@@ -432,7 +432,7 @@ def test_own_traffic():
 @long
 @waits
 def test_own_errors_and_cookies():
-    """What convertd refuses, by its name; a cookie that it gives and gets."""
+    """convertd's errors by their names, and a cookie that it gives and gets back."""
     need_tshark()
     with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1)) as lab:
         lab.http()
@@ -453,7 +453,7 @@ def test_own_errors_and_cookies():
 @long
 @waits
 def test_own_subflows():
-    """Two networks: what a further subflow carries is shown as part of the stream whose message is on the first one."""
+    """Two networks: the dissector assigns a further subflow to the stream whose message is on the first one."""
     need_tshark()
     with Lab(wifi=Link(delay_ms=5, rate_mbit=20), lte=Link(delay_ms=5, rate_mbit=20), core=Link(delay_ms=1)) as lab:
         lab.convertd()

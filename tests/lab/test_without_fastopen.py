@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_without_fastopen.py - Multipath TCP sockets without Fast Open, as on Debian 12's Linux 6.1, and what is done there instead
+"""test_without_fastopen.py - Multipath TCP sockets without Fast Open, as on Debian 12's Linux 6.1, and the alternatives
 
-On a newer kernel a BPF program refuses to them what 6.1 does (apps/no_fastopen.c), to the client and the converter; the tests are the same on
-6.1 itself. So the behaviour that Debian 12's users have is seen at this machine's speed, without an emulator (doc/kernels.md).
+On a newer kernel a BPF program refuses the same options as 6.1 (apps/no_fastopen.c), on the client and the converter; the tests are the
+same on 6.1 itself. So this machine tests the behaviour of Debian 12 at its own speed, without an emulator (doc/kernels.md).
 """
 import contextlib
 import errno
@@ -39,7 +39,7 @@ for protocol in (socket.IPPROTO_TCP, 262):
 
 
 def removed(group):
-    """Removes the control group, unless processes are still in it that were just killed."""
+    """Tries to remove the control group; returns False while processes that were just killed are still in it."""
     try:
         os.rmdir(group)
     except OSError as error:
@@ -51,7 +51,7 @@ def removed(group):
 
 @contextlib.contextmanager
 def old_kernel():
-    """Gives the words that a command begins with for which Multipath TCP has no Fast Open. The group of such processes goes with the test."""
+    """Yields the words in front of a command that take Fast Open from its Multipath TCP sockets. Removes its control group at the end."""
     program = c_program("no_fastopen", "no_fastopen.c")
     place = "/run/convertlab/cgroups"
     os.makedirs(place, exist_ok=True)
@@ -79,7 +79,7 @@ def old_kernel():
 
 @contextlib.contextmanager
 def old(**options):
-    """(lab, the words): one network, and a converter on such a kernel."""
+    """Yields (lab, the words of old_kernel()): one network, and a converter on such a kernel."""
     with old_kernel() as words, Lab(wifi=Link(delay_ms=20), lte=None, core=Link(delay_ms=1), **options) as lab:
         process = lab.convertd(wrapper=words)
         check(WARNED in process.log_text(), "convertd says nothing at its start: " + process.log_text())
@@ -95,7 +95,7 @@ def test_what_is_refused():
 
 
 def test_preloaded_programs():
-    """Their connections are converted over Multipath TCP, with nothing in the SYN; what the program sees is what it sees without."""
+    """The shim converts their connections over Multipath TCP, with no data in the SYN; the programs see the same as without it."""
     with old() as (lab, words):
         for way in ("blocking", "poll", "select", "epoll-edge", "epoll-before"):
             for port in (7, lab.addresses.refused_port):
@@ -103,14 +103,14 @@ def test_preloaded_programs():
                 with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
                     converted = lab.client.run([*words, *command], env=lab.converted()).stdout
                 equal(converted, lab.client.run(command).stdout, "%s, port %d" % (way, port))
-                # those of TCP that there may be ask whether the path works
+                # SYNs over TCP, if there are any, are probes
                 syns = [packet for packet in capture.packets() if packet.syn and packet.dport == 1234 and packet.mptcp]
                 equal({packet.payload for packet in syns}, {b""}, "what the SYNs of Multipath TCP carry, %s" % way)
         equal(lab.shim_log().count(kernel.BEHIND), 5, "conversions in\n" + lab.shim_log())
 
 
 def test_supervised_programs():
-    """Theirs go over TCP: a socket can't be marked as the supervisor's without those options."""
+    """Their connections are converted over TCP: without those options the supervisor can't use MPTCP sockets."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the program is static")
     with old() as (lab, words):
@@ -125,14 +125,14 @@ def test_supervised_programs():
 
 
 def test_silence_is_not_offered():
-    """The converter's listener takes no data in SYNs, and a client that was promised silence would wait for none, and be reset."""
+    """The converter's listener takes no data in SYNs, and would reset a client that relied on silence."""
     with old() as (lab, _), Client(lab.client, lab.converter.addr4) as client:
         client.send(message(INFO))
-        equal(dict(tlvs(client.answer()))[WITHHOLDING], octets("0103 02bc 6c63"), "what it withholds, and nothing of silence")
+        equal(dict(tlvs(client.answer()))[WITHHOLDING], octets("0103 02bc 6c63"), "the Withholding TLV without silence")
 
 
-def test_the_converter_says_it_once():
-    """However many places it listens at, and whatever a reload adds: what a kernel lacks stays the same while convertd runs."""
+def test_the_converter_warns_once():
+    """convertd warns once, however many places it listens at and a reload adds, since its kernel doesn't change."""
     with old_kernel() as words, Lab(wifi=Link(delay_ms=1), lte=None, core=Link(delay_ms=1)) as lab:
         path = os.path.join(lab.directory, "convertd.conf")
         places = ["listen [::]:%d\n" % port for port in (1234, 1235, 1236)]
@@ -147,7 +147,7 @@ def test_the_converter_says_it_once():
 
 
 def test_the_doctor():
-    """It names what the kernel lacks, what that costs, and the version that has it, on either side; the rest is well."""
+    """convertize check names the lacking feature, its cost, and the version that has it, on either side, and finds no other fault."""
     with old() as (lab, words):
         report = Report(lab, wrapper=words)
         equal(report.exit_status, DEGRADED, report.facts)
