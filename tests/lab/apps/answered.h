@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Asks the kernel past all libraries whether the handshake is over, whoever has answered. */
+/* Asks the kernel, past all libraries, whether the SYN was answered, by the server or the converter. */
 static inline bool is_answered(int fd)
 {
 	uint8_t info[8] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* await.h - for programs that go on when something holds, rather than after some time */
+/* await.h - for programs that wait for a condition, rather than for some time */
 #ifndef APPS_AWAIT_H
 #define APPS_AWAIT_H
 
@@ -11,7 +11,7 @@
 
 #define AWAIT_LIMIT_MS 10000
 
-/* Looks every millisecond whether @condition holds; a program that waits for too long says so and ends. */
+/* Checks @condition every millisecond until it holds. After AWAIT_LIMIT_MS looks the program says so and ends. */
 #define AWAIT(condition)                                                                           \
 	do {                                                                                       \
 		static const struct timespec pause_ = { .tv_nsec = 1000000 };                      \
@@ -42,7 +42,7 @@ static inline long call_of(int thread)
 	return number;
 }
 
-/* Does this thread sleep in a system call, other than for a lock? */
+/* Tells whether a thread sleeps in a system call, other than for a lock. */
 static inline bool sleeps_in_call(int thread)
 {
 	const long number = call_of(thread);

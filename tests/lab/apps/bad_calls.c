@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bad_calls.c - writes down what comes of calls with pointers and lengths that are wrong
+ * bad_calls.c - writes a transcript of calls with wrong pointers and lengths
  *
  *   bad_calls SCENE ADDRESS PORT [NTH OF]
  *
- * The scene says what each call's descriptor is: closed, pipe, unix, beside (unix, while a connection is pending
- * elsewhere), or a socket on its way to ADDRESS: idle, pending, answered (pending until the kernel has seen an answer,
- * the converter's), held (its SYN waits for data), refused (which nobody was told yet), over (which was told), connected.
- * NTH OF: only every row of so many, from the NTH on. The transcript must be the same with the shim and without it.
+ * SCENE names each call's descriptor: closed, pipe, unix, beside (unix, while the process has a pending connection), or a socket for
+ * ADDRESS: idle, pending, answered (pending, and the converter has answered the SYN), held (its SYN waits for data), refused (the
+ * program hasn't learned it yet), over (it has), connected. NTH OF: every OF-th row, from number NTH on (0 is the first). The
+ * transcript must be the same with the shim and without it.
  */
 #include "config.h"
 
@@ -35,7 +35,7 @@ const char *const length_names[LENGTH_COUNT] = { "0", "1", "2", "15", "129", "10
 static const char *scene;
 static char detail[32];
 static unsigned int row, row_nth, row_of = 1;
-static char *whole; /* two pages that are mapped, with one behind them that isn't */
+static char *whole; /* two pages that can be accessed, and one behind them that can't */
 static size_t page;
 
 static void must(bool good, const char *what)
@@ -143,7 +143,7 @@ static int over(void)
 	return fd;
 }
 
-/* A connected socket, to which the server has sent something. */
+/* A connected socket with bytes of the server to read. */
 static int connected(void)
 {
 	int fd = tcp(0);
@@ -167,7 +167,7 @@ static int held(void)
 	return fd;
 }
 
-/* A socket with Fast Open sends data at once, as every converted one does. */
+/* With Fast Open without a cookie, data leaves in the SYN, as on every converted socket. */
 static int idle(void)
 {
 	int fd = tcp(SOCK_NONBLOCK), on = 1;
@@ -271,11 +271,11 @@ void row_end(long result, int error)
 	if (out_value != 0x5555)
 		printf(", value %d", out_value);
 	fflush(stdout);
-	RAWCALL(SYS_exit_group, 0); /* a library's work at the end of a process is no part of the row */
+	RAWCALL(SYS_exit_group, 0); /* keeps a library's work at the end of a process out of the row */
 	__builtin_unreachable();
 }
 
-/* Forbids the system calls that copy memory of processes, as old containers do. */
+/* Forbids the system calls that copy memory of processes, as old containers' profiles do. */
 static void sandbox(void)
 {
 	struct sock_filter filter[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bad_calls.h - calls with pointers and lengths that are wrong, each in a process of its own
+ * bad_calls.h - calls with wrong pointers and lengths, each in a process of its own
  *
- * ROW(call) makes one call on a new socket of the scene, in a child that may die of it, and writes a line with the
- * call as it stands in the source, what was bad, and what came of it. What is static here is set by the rows
- * for their calls, and what the calls change of it is written down, too.
+ * ROW(call) makes one call on a new socket of the scene, in a child that may die of it, and prints a line with the call as it
+ * stands in the source, the bad argument, and the result. Rows set out_len and out_value for their calls, and print them if a
+ * call changes them.
  */
 #ifndef APPS_BAD_CALLS_H
 #define APPS_BAD_CALLS_H
@@ -35,7 +35,7 @@
 #pragma GCC diagnostic ignored "-Wnonnull"
 #endif
 
-#define ROW_SECONDS 15 /* a call that takes longer hangs; on a busy machine a connection may take CONVERT_TIMEOUT, and go directly then */
+#define ROW_SECONDS 15 /* a longer call hangs; on a busy machine a connection may take CONVERT_TIMEOUT before it goes directly */
 
 union address {
 	struct sockaddr sa;
@@ -44,14 +44,14 @@ union address {
 	char room[256];
 };
 
-/* A place that memory may be asked for, but not in full. */
+/* A pointer that is bad for some or all accesses. */
 struct bad {
 	const char *name;
 	char *at;
 };
 
 enum { BAD_COUNT = 7, BAD_READ_ONLY = 5 };
-/* The last two can be read, or written, in part: what lies at @edge() and behind it can't. */
+/* The last two: a page that can be read but not written, and two bytes in front of memory that can't be accessed. */
 extern struct bad bads[BAD_COUNT];
 
 enum { LENGTH_COUNT = 8 };
@@ -61,35 +61,35 @@ extern const char *const length_names[LENGTH_COUNT];
 extern union address server;
 extern socklen_t server_len;
 
-/* Makes bads[], and the memory that they are about. */
+/* Makes bads[] and their memory. */
 void bads_init(void);
 
-/* The last @bytes before memory that isn't there. */
+/* Returns the last @bytes in front of memory that can't be accessed. */
 void *edge(size_t bytes);
 
-/* A copy of @bytes there. */
+/* Returns a copy of @bytes there. */
 void *edge_copy(const void *from, size_t bytes);
 
-/* &out_len and &out_value, set to this. */
+/* Set out_len or out_value, and return its address. */
 socklen_t *len_of(int len);
 int *value_of(int value);
 
-/* Is this the scene? */
+/* Tells whether this is the scene. */
 bool scene_is(const char *name);
 
-/* The descriptor of the scene; in the child. */
+/* Makes the scene's descriptor, in the child. */
 int scene_descriptor(void);
 
-/* What the following rows are about. */
+/* Adds a text to the lines of the following rows. */
 void scene_detail(const char *detail);
 
-/* In the parent: writes down what became of the child, false. In the child: true. */
+/* Returns true in the child. In the parent prints how the child ended, and returns false. */
 bool row_begin(const char *call, const char *what);
 
-/* In the child: ends it. */
+/* Prints the result and ends the child. */
 void row_end(long result, int error) __attribute__((noreturn));
 
-/* A number that calls write, as they left it. */
+/* Numbers that calls may change. */
 extern socklen_t out_len;
 extern int out_value;
 
@@ -115,7 +115,7 @@ extern int out_value;
 		ROW_TEXT(#call, call, bad.name);                                                   \
 	}
 
-/* The same without what can be read, or left out. */
+/* The same without NULL, which may be left out, and the memory that can be read. */
 #define ROWS_UNREADABLE(call)                                                                      \
 	for (size_t i_ = 1; i_ < BAD_COUNT; i_++) {                                                \
 		struct bad bad = bads[i_];                                                         \
@@ -124,7 +124,7 @@ extern int out_value;
 			ROW_TEXT(#call, call, bad.name);                                           \
 	}
 
-/* The same with each length that is wrong. */
+/* The same with each wrong length. */
 #define ROWS_LENGTH(call)                                                                          \
 	for (size_t i_ = 0; i_ < LENGTH_COUNT; i_++) {                                             \
 		int length = lengths[i_];                                                          \

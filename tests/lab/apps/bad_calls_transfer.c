@@ -8,7 +8,7 @@
 
 static char bytes[16];
 
-/* Makes an array of two buffers; the caller says what the second one is. */
+/* Makes an array of two buffers; the caller chooses the second one. */
 static struct iovec *vector(void *at, size_t len)
 {
 	static struct iovec iov[2];
@@ -53,7 +53,7 @@ static struct iovec *many(void)
 		ROW(call(fd, many(), 1 << 30 __VA_ARGS__));                                        \
 	} while (0)
 
-/* Whether anything was transferred: a 64-bit kernel takes a 32-bit program's count of all memory, and comes as far as it comes. */
+/* Tells whether bytes were moved: a 64-bit kernel accepts a 32-bit program's count of all memory, and moves as many as it can. */
 static ssize_t some(ssize_t bytes_moved)
 {
 	return bytes_moved > 0 ? 1 : bytes_moved;
@@ -81,7 +81,7 @@ static void rows_input(void)
 #endif
 }
 
-/* Where it connects, or would; after a connection has failed that begins another one. */
+/* These calls connect, or would; after a failure they begin another connection. */
 static void rows_fastopen(void)
 {
 	ROWS(sendto(fd, bytes, 16, MSG_FASTOPEN, (void *)bad.at, server_len));
@@ -172,8 +172,8 @@ static struct msghdr *header_at_edge(size_t room)
 }
 
 /*
- * In programs with times of 64 bits on 32-bit machines glibc's recvmsg() and recvmmsg() look into the headers themselves, and die where
- * these can't be read. musl's recvmmsg() and sendmmsg() do so always. What a shim makes of such a call can't be compared with that.
+ * In programs with times of 64 bits on 32-bit machines glibc's recvmsg() and recvmmsg() read the headers themselves, and die if they can't.
+ * musl's recvmmsg() and sendmmsg() always do so. So these calls can't be compared with those under the shim.
  */
 static bool library_reads(const char *call)
 {
@@ -256,7 +256,7 @@ static void rows_several(void)
 	ROW(recvmmsg(fd, unwritable(), 2, 0, NULL));
 }
 
-/* A Unix socket over which the message is sent. */
+/* A Unix socket for sending a message. */
 static int post(void)
 {
 	int fds[2];
@@ -264,7 +264,7 @@ static int post(void)
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) < 0 ? -1 : fds[0];
 }
 
-/* SCM_RIGHTS with a socket, which claims to be @claimed bytes; @room of them are there, @told are in the header. */
+/* SCM_RIGHTS with a socket: its cmsg_len is @claimed, its memory has @room bytes, and msg_controllen is @told. */
 static struct msghdr *rights(size_t claimed, size_t room, size_t told)
 {
 	const int fds[2] = { socket(AF_INET, SOCK_STREAM, 0), -1 };

@@ -54,7 +54,7 @@ static const struct timespec *nonsense(void)
 	return &time;
 }
 
-/* A bad pointer to a time. NULL isn't bad, and means to wait for ever. */
+/* A bad pointer to a time, but not NULL, which would mean to wait for ever. */
 static void *some(struct bad bad)
 {
 	return bad.at ? bad.at : bads[1].at;
@@ -149,7 +149,7 @@ static fd_set *set_at_edge(int fd, size_t room)
 	return (fd_set *)(void *)set;
 }
 
-/* Makes a set of the usual size with @fd in it, and other things in the memory behind it. */
+/* Makes a set of the usual size with @fd in it, in front of memory full of ones. */
 static fd_set *set_of(int fd)
 {
 	static unsigned char set[MANY];
@@ -211,7 +211,7 @@ static void rows_select(void)
 	ROW(select(64, NULL, set_at_edge(fd, 8), NULL, sealed(edge_copy(time_of(1000), sizeof(struct timeval)))));
 }
 
-/* Prints @ret, and what the call has left of set_of(). */
+/* Returns @ret and the sum of the bytes that the call has left in set_of(), as one number. */
 static long left_of(const fd_set *set, int ret)
 {
 	const unsigned char *bytes = (const unsigned char *)set;
@@ -232,7 +232,7 @@ static void rows_pselect(void)
 	ROWS(pselect(64, set_at_edge(fd, 8), NULL, NULL, &soon, (const sigset_t *)(void *)bad.at));
 }
 
-/* The kernel neither reads nor changes what is behind a set that is shorter than the call says. */
+/* The kernel neither reads nor changes the memory behind a set that is shorter than the call says. */
 static void rows_behind(void)
 {
 	fd_set *set;
@@ -251,7 +251,7 @@ void rows_sets(void)
 
 #define PROGRAM "/bin/true"
 
-/* Makes an environment whose last variable is a bad pointer, or whose end is missing. */
+/* Makes an environment with @last as its last variable. */
 static char **list(char *last)
 {
 	static char *strings[4] = { (char *)(uintptr_t) "A=1", (char *)(uintptr_t) "LD_LIBRARY_PATH=/" };
@@ -284,7 +284,7 @@ static pid_t *child(void)
 	return &pid;
 }
 
-/* Each of these calls fails, so that it returns and prints a line. */
+/* Each of these calls fails, so that the row prints its line. */
 void rows_starts(void)
 {
 	ROWS(execve(PROGRAM, arguments(), (char **)(void *)bad.at));

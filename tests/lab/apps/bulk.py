@@ -5,8 +5,9 @@
   bulk.py serve tcp|mptcp PORT
   bulk.py get|put tcp|mptcp ADDRESS PORT BYTES
 
-The client prints the seconds that it took. It asks by a line, "get BYTES" or "put BYTES"; at the end of a put the server
-answers a byte. Over mptcp it is a plain MPTCP connect(), without data in the SYN: what the same paths give without a converter.
+The client prints the seconds of the transfer. It asks by a line, "get BYTES" or "put BYTES"; at the end of a put the server answers a
+byte. Neither end compares the bytes, which are random. "mptcp" makes a plain MPTCP connect(), without data in the SYN, to compare the
+same paths without a converter.
 """
 import os
 import socket

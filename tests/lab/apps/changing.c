@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * changing.c - a program whose second thread changes what the first one's calls rest on, while the kernel or a supervisor looks at it
+ * changing.c - a program whose second thread changes the arguments of the first one's calls, while the kernel or a supervisor reads them
  *
  *	changing SERVER PORT CONVERTER PORT WAY COUNT
  *
- * makes COUNT connections. WAY says what changes all the time, and how the first thread connects:
+ * makes COUNT connections. WAY is what changes all the time, and how the first thread connects:
  *
  *	address      the address of connect(): the server's and the converter's
  *	output       likewise, of sendto(MSG_FASTOPEN)
- *	descriptor   the socket under the number: a UDP socket, and one for TCP
+ *	descriptor   the socket under the descriptor: a UDP socket, and a TCP one
  *
  * Prints how many calls succeeded.
  */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""confined_probe.py - a program that connects a socket which somebody else has made, or that was forbidden to
+"""confined_probe.py - a program that connects a socket of another user or network namespace, or under Landlock
 
   confined_probe.py WAY ADDRESS PORT [ALLOWED PORT...]
 
-WAY: user (the socket is root's, the program nobody's by then), given (the socket was given to another user), network (the socket is of
-another network namespace than the program), landlock (the program may connect to the allowed ports only), landlock-privileged (the same,
-without no_new_privs). It says what it sees; the server is an echo server.
+WAY: user (root made the socket, and the program has become nobody's), given (the socket was given to another user), network (the socket is
+of another network namespace than the program), landlock (the program may connect to the allowed ports only), landlock-privileged (the
+same, without no_new_privs). It prints a transcript; the server is an echo server.
 """
 import ctypes
 import errno
@@ -35,7 +35,7 @@ def restrict(ports, privileged):
 
 
 def owner_of(sock):
-    """Whom firewalls and routing rules take the socket for."""
+    """The user to whom the socket belongs for firewalls and routing rules."""
     for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
         with open(table, encoding="utf-8") as file:
             for words in map(str.split, file):

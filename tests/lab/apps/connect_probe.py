@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""connect_probe.py - writes down all that an application can see of one connection
+"""connect_probe.py - writes a transcript of all that an application can see of one connection
 
   connect_probe.py WAY ADDRESS PORT
 
-The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered),
-epoll-edge, epoll-once (one-shot), epoll-sole (exclusive, as gRPC did), epoll-before (registered before connect(), edge-triggered, as
-nginx does), epoll-dup (registered with a duplicate of the
-descriptor that is waited on, as tokio does), epoll-past (registered past the shim, as by io_uring or a system call of one's own),
-epoll-tried (the same, after a registration that was taken out at once, as libuv's uv_poll does), connect (asking by connect() alone).
-Two have a transcript of their own, though not a stream: epoll-exclusive (registered past the shim and for good, so that it can't do
-anything about it) and epoll-changed (registered past the shim for output, after a wait for input as well).
+The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered), epoll-edge,
+epoll-once (one-shot), epoll-sole (exclusive, as gRPC did), epoll-before (registered before connect(), edge-triggered, as nginx does),
+epoll-dup (registered by a duplicate of the epoll descriptor that it waits on, as tokio does), epoll-past (registered past the shim, as by
+io_uring or the program's own system call), epoll-tried (the same, after a registration that it removes at once, as libuv's uv_poll does),
+connect (it calls only connect() again and again). Two have a transcript of their own, but the same stream: epoll-exclusive (registered past
+the shim and exclusively, so that the shim can't change it) and epoll-changed (registered past the shim for output, then also for input).
 The server is an echo server, or one that can't be reached.
 """
 import contextlib
@@ -42,7 +41,7 @@ def name(number):
 
 
 def outcome(call, *arguments):
-    """What a call returned, or the name of its error."""
+    """Returns the result of a call, or the name of its error."""
     try:
         return call(*arguments)
     except OSError as error:
@@ -59,7 +58,7 @@ def so_error(sock):
 
 
 class Waiter:
-    """Waits until the socket is writable in one of the ways; wait() gives what the system said."""
+    """Waits in one of the ways until the socket is writable; wait() returns the system's answer."""
 
     def __init__(self, way, sock):
         self.way, self.sock, self.poller = way, sock, None
@@ -86,12 +85,12 @@ class Waiter:
         self.registry.register(self.sock, INTEREST | MODES.get(self.way, 0))
 
     def control(self, operation, events):
-        """By the C library's own function, not by what is preloaded in front of it. EPOLLET is negative in Python's of 32 bits."""
+        """Calls the C library's own epoll_ctl(), not a preloaded one. In a 32-bit Python EPOLLET is negative."""
         event = struct.pack("=IQ" if os.uname().machine == "x86_64" else "@IQ", events & 0xffffffff, self.sock.fileno())
         ctypes.CDLL("libc.so.6").epoll_ctl(self.poller.fileno(), operation, self.sock.fileno(), event)
 
     def drain(self):
-        """What was reported before connect()."""
+        """Prints the events before connect()."""
         if self.way == "epoll-before":
             say("before connect", [flags(bits) for _, bits in self.poller.poll(0)])
 
@@ -116,7 +115,7 @@ def open_nonblocking(way, target, sock):
     say("again", name(sock.connect_ex(target)))
     say("SO_ERROR", so_error(sock))
     say("getpeername", outcome(sock.getpeername))
-    # too early as a rule; where the machine is so busy that it isn't, this comes back in front of the answer
+    # usually too early; if it isn't, on a busy machine, these bytes come back in front of the answer
     waiter.early = outcome(sock.send, EARLY)
     say("send", waiter.early)
     waiter.received = outcome(sock.recv, 10)
@@ -133,7 +132,7 @@ def open_nonblocking(way, target, sock):
         say("modified", outcome(waiter.poller.modify, sock, INTEREST))
     error = so_error(sock)
     while way in OUT_OF_REACH and error == "0" and outcome(sock.getpeername) == "ENOTCONN":
-        say("wait", waiter.wait())  # as mio does: writable isn't yet connected
+        say("wait", waiter.wait())  # as mio does: writable doesn't mean connected
         error = so_error(sock)
     say("SO_ERROR", error)
     if way != "connect":
@@ -142,7 +141,7 @@ def open_nonblocking(way, target, sock):
 
 
 def talk(sock, waiter):
-    """The stream is clean, both ways and to its end."""
+    """Checks that the stream has only the server's bytes, to its end."""
     peer = sock.getpeername()
     say("getpeername", peer[:2])
     say("connected again", name(sock.connect_ex(peer)))
@@ -183,7 +182,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # what it looks at doesn't wait for it; ordinary users have no such right
+    # a high priority, since the events that it looks for don't wait for it; ordinary users lack the right
     with contextlib.suppress(OSError):
         os.nice(-19)
     main()

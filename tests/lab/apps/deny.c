@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deny.c - runs a program for which a system call fails, as in a container whose seccomp profile forbids it
+ * deny.c - runs a program whose calls of one system call fail, as in a container whose seccomp profile forbids it
  *
  *	deny CALL ERRNO PROGRAM [ARGUMENT]...
  *
- * CALL is a number of this machine's.
+ * CALL is the number of the system call on this machine.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

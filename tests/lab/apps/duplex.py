@@ -4,14 +4,14 @@
 
   duplex.py ADDRESS PORT BYTES
 
-Prints "same BYTES" or ends with 1 and where the first difference is.
+Prints "same BYTES", or ends with 1 and the place of the first difference.
 """
 import socket
 import sys
 import threading
 
 BLOCK = bytes(range(251)) * 1044  # 251 is a prime: a missing or doubled byte shifts all that follows
-LONG = BLOCK * 3                  # from any offset of the pattern, as much as one recv() brings
+LONG = BLOCK * 3                  # more than one recv() returns, from any offset of the pattern
 
 
 def send(sock, size):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""early_probe.py - an application whose first bytes may ride in the SYN
+"""early_probe.py - an application whose first bytes may be in the SYN
 
   early_probe.py WAY ADDRESS PORT
 
@@ -143,7 +143,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # what it looks at doesn't wait for it; ordinary users have no such right
+    # a high priority, since the events that it looks for don't wait for it; ordinary users lack the right
     with contextlib.suppress(OSError):
         os.nice(-19)
     main()

@@ -4,13 +4,13 @@
  *
  *   forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [handler]
  *
- * PAIRS times a process starts a non-blocking connect() and forks within SPAN-US microseconds. Both wait
+ * PAIRS times a process starts a non-blocking connect() and forks within SPAN-US microseconds. Both processes wait
  * for the connection, each in one of several ways, look at it, and read as fast as they can until the end. The
- * server (servers.py: chorus) sends each byte from 0x80 to 0xff once: together the two must get each
- * byte once and nothing else. With "kill" one of the two is killed at some moment within two SPAN-US: what it
- * had read is gone then, but the other must see nothing wrong. With "exec" the child goes on as a program of
- * its own, this one. With "handler" the process forks in a signal handler, while it waits. Prints "clean PAIRS", or what was wrong, and
- * ends with 1.
+ * server (servers.py: chorus) sends each byte from 0x80 to 0xff once: together the two must get each byte once and
+ * nothing else. With "kill" one of the two is killed at some moment within two SPAN-US: its bytes are lost, but the
+ * other must get only bytes of the server. With "exec" the child executes this program anew and goes on. With
+ * "handler" the process forks in a signal handler, while it waits. Prints "clean PAIRS", or the first error, and ends
+ * with 1.
  */
 #include "config.h"
 
@@ -36,7 +36,7 @@
 #define STALL_MS 15000
 #define FIRST_BYTE 0x80
 #define READ_MOST 16
-#define SPINS 100 /* so often one that spins looks in vain before it pauses */
+#define SPINS 100 /* so often a spinning process looks in vain before it pauses */
 
 enum way { POLL, SELECT, EPOLL_BEFORE, EPOLL_AFTER, EDGE_AFTER, BLOCKING, SPINNING, WAY_COUNT };
 
@@ -143,7 +143,7 @@ static void look(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &intlen) < 0 || error)
 		die("SO_ERROR", error ? error : errno);
-	/* The other may have read to the end already, which disconnects a socket that the server has closed. */
+	/* The other process may have read to the end already, which disconnects a socket that the server has closed. */
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0)
 		errno != ENOTCONN || way <= EDGE_AFTER ? die("getpeername", errno) : (void)0;
 	else if (peer.sin_addr.s_addr != server.sin_addr.s_addr || peer.sin_port != server.sin_port)
@@ -164,7 +164,7 @@ static void read_all(int fd, unsigned int *seed)
 			die("recv", errno);
 		if (got < 0 && way != SPINNING && wait_poll(fd, POLLIN) < 1)
 			die("nothing to read", ETIMEDOUT);
-		/* Where time passes only while all programs wait, in Linux in user mode, nothing would ever come. */
+		/* In user mode Linux time passes only while all programs wait: without a pause nothing would ever arrive. */
 		if (got < 0 && way == SPINNING && ++in_vain % SPINS == 0)
 			pause_us(50);
 	} while (got != 0);
@@ -197,7 +197,7 @@ static void go_on_as_program(char **argv, int fd, unsigned int seed)
 	die("execl", errno);
 }
 
-/* What the handler of SIGUSR1 finds. */
+/* For the handler of SIGUSR1. */
 static int shared_fd, shared_epfd;
 static unsigned int shared_seed;
 
@@ -215,7 +215,7 @@ static void fork_here(int number)
 	pair->child = child;
 }
 
-/* A process that sends SIGUSR1 within SPAN-US. */
+/* Starts a process that sends SIGUSR1 within SPAN-US. */
 static void signal_soon(unsigned int seed)
 {
 	struct sigaction action = { .sa_handler = fork_here, .sa_flags = SA_RESTART };
@@ -268,7 +268,7 @@ static void be_a_pair(char **argv, unsigned int seed)
 	go_on(fd, epfd, seed);
 }
 
-/* Kills one of the two, unless it has ended before. */
+/* Kills one of the two processes, unless it has ended before. */
 static void kill_one(pid_t parent, unsigned int *seed)
 {
 	int either = rand_r(seed) % 2;
@@ -301,7 +301,7 @@ static void judge(int failures, unsigned int seed)
 		missing += i >= FIRST_BYTE && !pair->got[i];
 		extra += pair->got[i] > (i >= FIRST_BYTE);
 	}
-	/* The killed one may have taken bytes with it; nobody reads if both are gone. */
+	/* A killed process takes its bytes with it: all, if it was the parent before its fork(). */
 	if (!failures && !extra && (!missing || pair->killed))
 		return;
 	fprintf(stderr, "pair %u: %d failed, %d bytes missing, %d that the server hasn't sent%s\n", seed, failures, missing,

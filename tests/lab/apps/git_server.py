@@ -3,9 +3,8 @@
 
   git_server.py PORT DIRECTORY [TOKEN]
 
-Serves the repositories below the directory to everybody, for writing too; with a TOKEN to those who have it as their
-password, and tells it to whoever asks for /token. Of Git LFS it has what downloads need: the files below DIRECTORY/lfs, by
-their SHA-256.
+Serves the repositories below the directory to all clients, for writing, too; with a TOKEN only to clients with that password, which any
+client may fetch from /token. For downloads by Git LFS it serves the files below DIRECTORY/lfs, by their SHA-256.
 """
 import base64
 import http.server
@@ -28,7 +27,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def body(self):
-        """The request's, chunked where Git doesn't know its length beforehand."""
+        """The request's body, chunked if Git doesn't know its length beforehand."""
         if self.headers.get("Transfer-Encoding") != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
         data = b""
@@ -47,19 +46,19 @@ class Backend(http.server.BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def is_let_in(self):
-        """Has the client the password, if there is one?"""
+        """Tells whether the client has the password, or none is needed."""
         expected = base64.b64encode(b"lab:" + sys.argv[3].encode()).decode() if len(sys.argv) > 3 else ""
         return not expected or self.headers.get("Authorization") == "Basic " + expected
 
     def batch(self, body):
-        """The batch API of Git LFS: where to get each of these objects."""
+        """Answers the batch API of Git LFS with the URL of each object."""
         host = self.headers["Host"]
         objects = [dict(item, actions={"download": {"href": "http://%s/lfs/%s" % (host, item["oid"])}})
                    for item in json.loads(body)["objects"]]
         self.answer(json.dumps({"transfer": "basic", "objects": objects}).encode(), kind="application/vnd.git-lfs+json")
 
     def do_GET(self):  # pylint: disable=invalid-name
-        """For POST as well."""
+        """Answers GET and POST."""
         path, _, query = self.path.partition("?")
         body = self.body()
         if path == "/token":
@@ -75,7 +74,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
             self.git(path, query, body)
 
     def git(self, path, query, body):
-        """What git-http-backend(1) says."""
+        """Answers with the output of git-http-backend(1)."""
         env = dict(os.environ, GIT_PROJECT_ROOT=sys.argv[2], GIT_HTTP_EXPORT_ALL="1", REMOTE_USER="lab", REMOTE_ADDR="::1",
                    PATH_INFO=path, QUERY_STRING=query, REQUEST_METHOD=self.command, CONTENT_LENGTH=str(len(body)),
                    CONTENT_TYPE=self.headers.get("Content-Type", ""), GIT_PROTOCOL=self.headers.get("Git-Protocol", ""),

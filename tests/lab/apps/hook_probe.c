@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hook_probe.c - does to a connection what goes past the hooks, or comes at a bad moment
+ * hook_probe.c - uses connections past the hooks, or at bad moments
  *
  *   hook_probe CASE ADDRESS PORT
  *
@@ -51,7 +51,7 @@ static void say_line(FILE *stream)
 	say("line %s", fgets(line, sizeof(line), stream) ? line : "none\n");
 }
 
-/* --- the C library's own calls, which no hook sees --- */
+/* --- calls within the C library, which no hook sees --- */
 
 static void stdio(void)
 {
@@ -86,7 +86,7 @@ static void dprintf_speaks_first(void)
 	SAY(close(fd));
 }
 
-/* --- ways to leave a connection, which the bytes must survive --- */
+/* --- ways to leave a connection without losing bytes --- */
 
 static void fclose_at_once(void)
 {
@@ -170,7 +170,7 @@ static int converse(int (*wait)(int fd))
 
 	if (go(fd) != 0 && errno != EINPROGRESS)
 		return -1;
-	errno = 0; /* no call below changes it */
+	errno = 0; /* no call below may change it */
 	if ((!wait || wait(fd) == 1) && write(fd, "hello", 5) == 5) {
 		fcntl(fd, F_SETFL, 0);
 		got = (int)recv(fd, answer, 5, MSG_WAITALL);
@@ -179,7 +179,7 @@ static int converse(int (*wait)(int fd))
 	return got;
 }
 
-/* A program that inherits connections. */
+/* Starts a program while it has a connection; returns its status. */
 static int spawn_true(void)
 {
 	static char name[] = "true", preload[] = "LD_PRELOAD=libconvert.so";
@@ -256,7 +256,7 @@ static void signal_stack(void)
 
 static char *const *arguments;
 
-/* Starts this program anew, which prints what has become of its standard error. */
+/* Starts this program anew in another case, with the standard error as it is. */
 static void run_again(const char *name)
 {
 	fflush(stdout);
@@ -267,11 +267,11 @@ static void run_again(const char *name)
 static void say_conversation(void)
 {
 	SAY(converse(NULL));
-	SAY(fcntl(dup(STDIN_FILENO), F_GETFD)); /* this shows that no descriptor was left over */
-	SAY(dup(STDIN_FILENO));                 /* and that this one is the next */
+	SAY(fcntl(dup(STDIN_FILENO), F_GETFD)); /* the next free descriptor */
+	SAY(dup(STDIN_FILENO));                 /* its number shows whether a descriptor was left open */
 }
 
-/* An application's own file that has the number of the standard error isn't written to. */
+/* The number of the standard error belongs to a file of the application, which the log must not change. */
 static void stderr_is_another(void)
 {
 	struct stat file;
@@ -289,7 +289,7 @@ static void stderr_is_closed(void)
 	run_again("conversation");
 }
 
-/* The standard error is a pipe without a reader: whoever writes to it gets SIGPIPE. */
+/* The standard error is a pipe without a reader: a writer gets SIGPIPE. */
 static void stderr_is_broken(void)
 {
 	int ends[2];
@@ -301,7 +301,7 @@ static void stderr_is_broken(void)
 	run_again("conversation");
 }
 
-/* The standard error is a pipe that is full: whoever writes to it waits for ever. */
+/* The standard error is a full pipe: a writer waits for ever. */
 static void stderr_is_full(void)
 {
 	static const char page[4096];
@@ -318,7 +318,7 @@ static void stderr_is_full(void)
 	run_again("conversation");
 }
 
-/* --- what doesn't come back --- */
+/* --- calls that don't return --- */
 
 #define JUMPS 400
 #define JUMPS_NS 1500000 /* about as long as a handshake takes where this is tested */
@@ -331,7 +331,7 @@ static void jump(int number)
 	siglongjmp(start, 1);
 }
 
-/* Each call is left by a handler at some moment, and the next ones find nothing that is half done. */
+/* A handler leaves each call at some moment; the next calls must not find half of its work. */
 static void jumps(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
@@ -373,7 +373,7 @@ static void *cancelled_in_connect(void *arg)
 	return NULL;
 }
 
-/* Ends a thread in the first connect() of the process, after which a second connect() must find all that it needs. */
+/* Ends a thread in the first connect() of the process; a second connect() must find all that it needs. */
 static void cancelled_first(void)
 {
 	int fd = tcp(SOCK_CLOEXEC);
@@ -448,7 +448,7 @@ static int look_by_epoll(int fd, int timeout_ms)
 	return epoll_wait(epfd, &event, 1, timeout_ms);
 }
 
-/* Blocked signals are kept even if they would be ignored, for signalfd(2), sigwaitinfo(2) and the like. */
+/* The kernel keeps blocked signals even if they would be ignored, for signalfd(2), sigwaitinfo(2) and the like. */
 static void blocked_signals(void)
 {
 	static const unsigned char numbers[] = { SIGURG, SIGUSR1 }; /* ignored by default, and on demand */

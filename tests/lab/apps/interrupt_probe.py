@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""interrupt_probe.py - what becomes of a blocking connect() that something comes in between
+"""interrupt_probe.py - a blocking connect() that a signal, a time-out or a fork interrupts
 
   interrupt_probe.py CASE ADDRESS PORT
 
-CASE is signal (a handler without SA_RESTART), restart (one with it), timeout (SO_SNDTIMEO), receive-timeout (SO_RCVTIMEO,
-which is none of connect()'s business), child (a child goes on with the connection, the parent closes it), parent (the other way
-round). The server is an echo server, tens of milliseconds away, or CONVERT_PATIENCE times so far. The transcript must be the same with
-the shim and without.
+CASE is signal (a handler without SA_RESTART), restart (one with it), timeout (SO_SNDTIMEO), receive-timeout (SO_RCVTIMEO, which doesn't
+concern connect()), child (a child goes on with the connection, the parent closes it), parent (the other way round). The last two don't
+block. The server is an echo server whose round trip is much longer than SOON. The transcript must be the same with the shim and without.
 """
 import contextlib
 import ctypes
@@ -20,7 +19,7 @@ import struct
 import sys
 
 PATIENCE = float(os.environ.get("CONVERT_PATIENCE") or 1)  # see convertlab's waiting.py
-SOON = 0.02 * PATIENCE   # seconds: after the call, and before the server can have answered
+SOON = 0.02 * PATIENCE   # seconds: after the call, before the server can have answered
 LATER = 5 * PATIENCE     # seconds: long after
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +30,7 @@ def say(*words):
 
 
 def connect(sock, address, port):
-    """connect(2) itself: Python's goes on by itself after a signal."""
+    """Calls connect(2) itself, since Python's continues after a signal."""
     target = struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(8)
     if libc.connect(sock.fileno(), target, len(target)) == 0:
         return "0"
@@ -89,7 +88,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # what it looks at doesn't wait for it; ordinary users have no such right
+    # a high priority, since the events that it looks for don't wait for it; ordinary users lack the right
     with contextlib.suppress(OSError):
         os.nice(-19)
     main()

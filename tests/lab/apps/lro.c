@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lro.c - a library to preload: the network device "lte" has LRO, which only devices with hardware have */
+/* lro.c - a library to preload, under which the network device "lte" has LRO, as only devices with hardware can */
 #include <dlfcn.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""many.py - many connections at once from one event loop, each of which sends and gets back bytes of its own
+"""many.py - many connections at once in one event loop; each sends bytes of its own and gets them back
 
   many.py poll|epoll|epoll-edge|select ADDRESS PORT COUNT [AT-ONCE]
 
@@ -40,7 +40,7 @@ class Select:
 
 
 class Connection:
-    """One connection: connecting, then the message out, then the same message in, then the end."""
+    """One connection: it connects, sends its message, reads the same message, and then the end."""
 
     def __init__(self, target, number):
         self.message = b"%d:" % number + bytes((number + i) % 256 for i in range(200 + number % 1000))
@@ -52,7 +52,7 @@ class Connection:
         self.writing = True
 
     def step(self):
-        """Goes on; returns whether it is at its end."""
+        """Does the next step; returns whether the connection has ended."""
         if self.writing:
             error = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if error:

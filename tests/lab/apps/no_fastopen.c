@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * no_fastopen.c - runs a program for which Multipath TCP sockets have no Fast Open, and no TCP_IS_MPTCP, as on Linux before 6.2
+ * no_fastopen.c - runs a program whose Multipath TCP sockets have no Fast Open, and no TCP_IS_MPTCP, as on Linux before 6.2
  *
  *	no_fastopen CGROUP PROGRAM [ARGUMENT]...
  *
- * CGROUP is a directory of a cgroup2 file system. The program runs in that group, whose setsockopt() and getsockopt() a BPF program
- * refuses: BPF_CGROUP_SETSOCKOPT and BPF_CGROUP_GETSOCKOPT, with bpf_set_retval() of Linux 5.18. MSG_FASTOPEN itself stays as it is;
- * nothing of libconvert uses it on Multipath TCP before it has set TCP_FASTOPEN_NO_COOKIE. Ends with 77 if the kernel doesn't allow that to
- * us.
+ * CGROUP is a directory of a cgroup2 file system. The program runs in that group, and a BPF program refuses these options to the group's
+ * setsockopt() and getsockopt(): BPF_CGROUP_SETSOCKOPT and BPF_CGROUP_GETSOCKOPT, with bpf_set_retval() of Linux 5.18. MSG_FASTOPEN itself
+ * still works, but libconvert uses it on Multipath TCP only after it has set TCP_FASTOPEN_NO_COOKIE. Ends with 77 if the kernel doesn't
+ * permit BPF programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static int load(enum bpf_attach_type type)
 		IF(BPF_JEQ, 3, TCP_FASTOPEN_KEY, 1),
 		IF(BPF_JNE, 3, TCP_FASTOPEN_NO_COOKIE, 7), /* allow */
 		LOAD(BPF_DW, 4, 1, offsetof(struct bpf_sockopt, sk)),
-		IF(BPF_JEQ, 4, 0, 5), /* allow; the verifier wants to see it */
+		IF(BPF_JEQ, 4, 0, 5), /* allow; the verifier demands this check */
 		LOAD(BPF_W, 5, 4, offsetof(struct bpf_sock, protocol)),
 		IF(BPF_JNE, 5, IPPROTO_MPTCP, 3), /* allow */
 		SET(1, -EOPNOTSUPP), /* refuse */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""peeks.py ADDRESS PORT - looks at a stream by MSG_PEEK in several ways, and prints what each shows
+"""peeks.py ADDRESS PORT - looks at a stream by MSG_PEEK in several ways, and prints the bytes that each shows
 
-It sends the server a letter for the next part of the stream; after small letters that comes at once, after capital ones some time later.
+It sends the server a letter for the next part of the stream, which comes at once for a small letter, and later for a capital one.
 """
 import select
 import signal

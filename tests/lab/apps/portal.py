@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""portal.py - what a captive portal says in the place of every server
+"""portal.py - a captive portal, which answers in the place of each server
 
   portal.py PORT http|tls|close|reset
 

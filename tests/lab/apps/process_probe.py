@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""process_probe.py - connections that are begun in one process and go on in another, or in another program
+"""process_probe.py - connections that begin in one process and go on in another, or in another program
 
   process_probe.py start MOMENT HOW WAY ADDRESS PORT   connects, and at MOMENT another program takes the socket over by HOW
   process_probe.py taken WAY FD                        that program: waits in WAY, then talks
   process_probe.py pair WAY ADDRESS PORT               forks while connecting; parent and child talk in turn
   process_probe.py pass MOMENT MODE ADDRESS PORT       sends the socket over a Unix socket, blocking or nonblocking, at MOMENT
   process_probe.py heir WAY ADDRESS PORT               forks while connecting; the parent is gone when the child goes on
-  process_probe.py bare HOW ADDRESS PORT               head(1) without the shim, or that a shell starts, gets the socket as its
-                                                       standard input
-  process_probe.py many COUNT ADDRESS PORT             forks with so many on their way; each process talks on every second one
+  process_probe.py bare HOW ADDRESS PORT               head(1) gets the socket as its standard input, without the shim or from a
+                                                       shell
+  process_probe.py many COUNT ADDRESS PORT             forks with so many pending; each process reads from every second one
   process_probe.py unanswered ADDRESS PORT             forks while connecting, and looks at once
   process_probe.py late ADDRESS PORT                   true(1) gets the socket and doesn't use it, twice
 
-MOMENT is pending (at once), connected or failed (the answer is there, nobody has asked for it). The server is servers.py's
-greeter, tens of milliseconds away. The transcript must be the same with the shim and without.
+MOMENT is pending (at once), connected (the program has seen it), or failed (the error is there, but the program hasn't asked for it). The
+server is servers.py's greeter. The transcript must be the same with the shim and without.
 """
 import array
 import contextlib
@@ -43,7 +43,7 @@ def name(number):
 
 
 def wait_writable(sock, way):
-    """Waits for the connection in one way of many; "blocking" and "error" don't wait."""
+    """Waits for the connection in one of several ways; "blocking" and "error" don't wait."""
     if way in ("poll", "epoll", "epoll-edge"):
         poller = select.poll() if way == "poll" else select.epoll()
         poller.register(sock, select.POLLOUT | (select.EPOLLET if way == "epoll-edge" else 0))
@@ -64,7 +64,7 @@ def peer(sock):
 
 
 def receive(sock):
-    """A line, as far as it comes at once."""
+    """Returns the bytes that one recv() gets, or its error."""
     try:
         return repr(sock.recv(100))
     except OSError as error:
@@ -76,7 +76,7 @@ def look(sock, way):
 
 
 def talk(sock, way):
-    """All that one process does with a connection that it has from another."""
+    """Talks over a connection from another process."""
     look(sock, way)
     if way != "blocking":
         sock.setblocking(True)
@@ -91,7 +91,7 @@ def talk(sock, way):
 
 
 def begin(address, port, moment):
-    """A socket on its way."""
+    """Returns a socket that connects."""
     sock = socket.socket()
     sock.setblocking(False)
     sock.connect_ex((address, int(port)))
@@ -125,7 +125,7 @@ def spawn(how, words, fd):
 
 
 def start_by(how, words, fd):
-    """Never returns if it is one of exec()'s family; else the child's status."""
+    """Starts the program; returns the child's status, or not at all for the functions of exec()'s family."""
     vector, encoded = strings(words), [word.encode() for word in words]
     path = encoded[0]
     if how == "execve":
@@ -182,7 +182,7 @@ def taken(way, fd):
 
 
 def in_turn(*parts):
-    """Each part in a child of its own, one after the other: all of them were forked at once."""
+    """Runs each part in a child of its own, one after the other; all children are forked first."""
     children = []
     for part in parts:
         reader, writer = os.pipe()
@@ -226,7 +226,7 @@ def heir(way, address, port):
 
 
 def bare(how, address, port):
-    """The socket becomes the standard input of a program that is not told of the shim."""
+    """The socket becomes the standard input of head(1), started in one of several ways, most without the shim."""
     sock = begin(address, port, "pending")
     sock.setblocking(True)
     if how == "vfork":
@@ -262,7 +262,7 @@ def bare(how, address, port):
 
 
 def many(count, address, port):
-    """All are read from, by one process or the other, in their order."""
+    """Reads from all sockets, each in one of the two processes, in their order."""
     socks = [begin(address, port, "pending") for _ in range(int(count))]
     reader, writer = os.pipe()
     pid = os.fork()
@@ -290,7 +290,7 @@ def unanswered(address, port):
 
 
 def late(address, port):
-    """A program that inherits a connection which gets no answer, and doesn't use it."""
+    """A program inherits a connection that gets no answer, and doesn't use it."""
     sock = begin(address, port, "pending")
     sock.set_inheritable(True)
     say("true ended with", subprocess.run(["true"], pass_fds=[sock.fileno()], check=False).returncode)
@@ -324,7 +324,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # what it looks at doesn't wait for it; ordinary users have no such right
+    # a high priority, since the events that it looks for don't wait for it; ordinary users lack the right
     with contextlib.suppress(OSError):
         os.nice(-19)
     main()

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resolve_probe.c - resolve_converter() in an application that has plans of its own
+ * resolve_probe.c - resolve_converter() in an application that uses the resolver in its own way
  *
  *   resolve_probe CASE NAME [PORT [MAX [TIMEOUT_MS]]]
  *   resolve_probe list
  *
- * The cases (below) are what the calling thread has been doing with the resolver, or what
- * happens to it meanwhile. Prints a line for each address, or "none: REASON"; then "changed:
- * WHAT" for all that is different in the thread afterwards, and what the case has to say. Time
- * taken goes to standard error. Ends with 0.
+ * The cases (below) differ in the calling thread's use of the resolver before, or in an event
+ * during the call. Prints a line for each address, or "none: REASON"; then "changed: WHAT" for
+ * each difference in the thread afterwards, and lines of the case. Prints the time to standard
+ * error. Ends with 0.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #define ADDRESSES_MAX 64
-#define MARK 4711 /* an errno and an h_errno that nothing else sets */
+#define MARK 4711 /* an errno and an h_errno that no other code sets */
 #define OWN_SERVER "10.9.0.53" /* the name server that the application has chosen */
 
 static const char *name;
@@ -45,7 +45,7 @@ static void die(const char *what)
 	exit(2);
 }
 
-/* --- what may not change --------------------------------------------------- */
+/* --- the state that may not change ----------------------------------------- */
 
 struct thread_state {
 	struct __res_state res;
@@ -176,7 +176,7 @@ static void case_often(void)
 }
 
 #ifdef HAVE_RES_NINIT
-/* What the application's own resolver answers for a name: an address, or why not. */
+/* Prints the answer of the application's own resolver: an address, or an error. */
 static void ask_oneself(const char *wanted)
 {
 	unsigned char answer[4096];
@@ -214,7 +214,7 @@ static void case_customised(void)
 	ask_oneself(name);
 }
 
-/* An application of that kind connects to a server: NAME is its address, PORT its port. */
+/* A customised application connects to a server: NAME is its address, PORT its port. */
 static void case_connect(void)
 {
 	struct sockaddr_in server = { .sin_family = AF_INET,
@@ -263,7 +263,7 @@ static void on_alarm(int number)
 	siglongjmp(escape, 1);
 }
 
-/* A time-out of the old kind: the handler jumps out of whatever takes too long. */
+/* An old-fashioned time-out: the handler jumps out of a call that takes too long. */
 static void case_alarm(void)
 {
 	struct itimerval soon = { .it_value.tv_usec = 100000 };
@@ -287,12 +287,12 @@ static void case_alarm(void)
 	       resolve_is_running() ? "with the resolver running" : "the resolver is free");
 }
 
-/* A lock that is held until the thread was asked to cancel; pthread_mutex_lock() isn't a cancellation point. */
+/* Held until pthread_cancel() has been called; pthread_mutex_lock() isn't a cancellation point. */
 static pthread_mutex_t not_yet_cancelled = PTHREAD_MUTEX_INITIALIZER;
 
 static void *resolve_and_be_cancelled(void *unused)
 {
-	/* static: AddressSanitizer keeps what was around objects on a cancelled stack */
+	/* static: AddressSanitizer keeps its marks around objects on a cancelled stack */
 	static union sockaddr_ip list[1];
 
 	pthread_mutex_lock(&not_yet_cancelled);
@@ -355,7 +355,7 @@ static const struct {
 #endif
 };
 
-/* The cases that this C library can have: on musl an application can't change the resolver's settings. */
+/* Prints the cases for this C library: on musl an application can't change the resolver's settings. */
 static void cases_list(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

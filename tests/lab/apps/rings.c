@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings.c - connects by the C library's connect(), and does all else by io_uring
+ * rings.c - connects by the C library's connect(), and sends and receives by io_uring
  *
- * rings WAY raw|libc|files first|last ADDRESS PORT COUNT: connections to an echo server, one after the other. The ring is made by a system
- * call of the program's own or by the C library's syscall(), before the first connection or behind the first connect(). "files": as "raw"
- * and "first", and the ring holds each socket itself, as a registered file, from before its connect().
+ * rings WAY raw|libc|files first|last ADDRESS PORT COUNT: connections to an echo server, one after the other. The program makes the ring by
+ * a system call of its own or by the C library's syscall(), before the first connect() or after it. "files": as "raw" and "first", and the
+ * ring holds each socket as a registered file from before its connect().
  *
  * The ways: connect() blocks ("blocking"), or doesn't, and the program waits until the socket is writable by the ring ("waiting"), by
- * poll() or by epoll_wait() ("polling", "epolling"), and asks for SO_ERROR then; or it sends by the ring, which waits, and asks nobody
- * ("sending"), or asks for SO_ERROR behind that ("late"). "changing" is "waiting", and "late" for the last connection. "together": as
- * "waiting", and all connections are begun first.
+ * poll() or by epoll_wait() ("polling", "epolling"), and then asks for SO_ERROR; or it sends by the ring, which waits, and never asks
+ * ("sending"), or asks for SO_ERROR after that ("late"). "changing" is "waiting", and "late" for the last connection. "together" is
+ * "waiting", but begins all connections first.
  *
- * Then a line on standard error says how long connect() has taken for all of them. For each connection a line: "right", "failed: ERROR", or
- * "wrong: " and the bytes that no echo server sends.
+ * Prints a line for each connection: "right", "failed: ERROR", or "wrong: " and bytes that no echo server sends. At the end a line on
+ * standard error has the time of all connect() calls.
  */
 #include "common/rawcall.h"
 
@@ -75,7 +75,7 @@ static void ring_make(bool raw)
 	ring.sqes = map(params->sq_entries * sizeof(struct io_uring_sqe), (off_t)IORING_OFF_SQES);
 }
 
-/* Has the ring hold @fd, or nothing any more (-1). */
+/* Has the ring hold @fd, or no file (-1). */
 static void ring_hold(int fd)
 {
 	if (ring.holds)
@@ -87,7 +87,7 @@ static void ring_hold(int fd)
 	}
 }
 
-/* One operation from its submission to its end. Returns its result, or -errno. */
+/* Submits an operation and waits for its end. Returns its result, or -errno. */
 static int ring_do(struct io_uring_sqe what)
 {
 	uint32_t tail = *at(ring.sq, ring.params.sq_off.tail);

@@ -14,7 +14,7 @@ my $host = shift;
 my $pattern = join('', map { chr } 0 .. 250) x (SIZE / 251 + 2);
 my %of;
 
-# Each address of the name in turn, as IO::Socket::IP does it: connect() again whenever the socket is writable
+# IO::Socket::IP tries each address of the name in turn: we call connect() again whenever the socket is writable
 for my $number (0 .. COUNT - 1) {
 	my $socket = IO::Socket::IP->new(PeerHost => $host, PeerPort => 7, Blocking => 0) or die "connect: $@";
 	$of{$socket} = { number => $number, left => substr($pattern, 0, 200_000 + $number), got => '' };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * say.h - for programs that write down what they see of the system's calls
+ * say.h - for programs that write a transcript of system calls
  *
- * SAY(call) writes a line with the scene(), the call as it stands in the source, and what came of it.
+ * SAY(call) prints a line with the scene(), the call as it stands in the source, and its result.
  */
 #ifndef APPS_SAY_H
 #define APPS_SAY_H
@@ -46,7 +46,7 @@ static inline void say_result(const char *call, long result, int error)
 {
 	if (result < 0)
 		say("%s: %s", call, error_name(error));
-	else if (error) /* no call of the system touches it when it succeeds */
+	else if (error) /* no system call changes errno when it succeeds */
 		say("%s = %ld, and errno: %s", call, result, error_name(error));
 	else
 		say("%s = %ld", call, result);
@@ -97,7 +97,7 @@ static inline void say_error(int fd)
 	say("SO_ERROR %s", error_name(get_int(fd, SOL_SOCKET, SO_ERROR)));
 }
 
-/* Waits for events, so that nothing has to sleep. Returns what there is. */
+/* Waits for one of @events; returns the events that have occurred. */
 static inline int await(int fd, int events)
 {
 	struct pollfd poller = { .fd = fd, .events = (short)events };

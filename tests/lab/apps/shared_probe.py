@@ -4,8 +4,8 @@
 
   shared_probe.py ADDRESS PORT COUNT
 
-At no moment may the second thread see another peer than the server, or read a byte (the server is an echo server that was sent
-nothing). Prints "clean COUNT", or ends with 1 and what was seen.
+The second thread must never see another peer than the server, or read a byte: the server is an echo server, to which the program sends
+nothing. Prints "clean COUNT", or ends with 1 and the wrong observations.
 """
 import errno
 import select

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""signal_probe.py - a program that waits for signals about its socket (O_ASYNC, fcntl(2)), and for nothing else
+"""signal_probe.py - a program that waits only for signals about its socket (O_ASYNC, fcntl(2))
 
   signal_probe.py WAY ADDRESS PORT
 
@@ -36,14 +36,14 @@ def ask(sock, way):
 
 
 def told():
-    """The next signal and what it says."""
+    """Waits for the next signal; returns its code and band as text."""
     info = signal.sigtimedwait([SIGNAL, signal.SIGIO], LIMIT)
     return "no signal" if info is None else "%s code %d band %#x" % (
         signal.Signals(info.si_signo).name if info.si_signo == signal.SIGIO else "SIGNAL", info.si_code, info.si_band)
 
 
 def begin(way, address, port):
-    """Connects and asks for signals; returns the socket and the errno. If it is connected before we have asked, no signal need come: another."""
+    """Connects and asks for signals; returns the socket and the errno. If a socket is connected before we ask, we try another one."""
     for _ in range(20):
         sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         sock.setblocking(False)

@@ -4,26 +4,26 @@
  *
  *	supervised ADDRESS PORT [WORD]...
  *
- * connects once and has "hello" echoed. Each WORD is one thing that it does otherwise:
+ * connects once and has "hello" echoed. Each WORD changes one thing:
  *
  *	nonblocking   by a non-blocking socket that is in an epoll instance before it connects
  *	poll          by a non-blocking socket, waited for by poll()
- *	dup           another descriptor for the socket is made before, and used from then on
+ *	dup           it duplicates the socket's descriptor before it connects, and uses the duplicate
  *	fastopen      "hello" goes by sendto(MSG_FASTOPEN), in place of connect()
  *	sendmsg       likewise, by sendmsg()
  *	cloexec       its socket has SOCK_CLOEXEC
- *	options       it sets socket options before it connects, and says what they are afterwards
- *	advice        it sets options that TCP has and MPTCP has not, before it connects and after, and says what they are
- *	ttl           it sets how far its packets go, as a client does that is to reach its neighbours only
- *	listen        it doesn't connect, but listens; and connects to itself
- *	bind          the socket is bound to a port before
+ *	options       it sets socket options before it connects, and prints them afterwards
+ *	advice        it sets options that TCP has but MPTCP lacks, before it connects and after, and prints them
+ *	ttl           it sets its packets' TTL, as a client does that wants to reach only its neighbours
+ *	listen        it only listens, and connects to itself
+ *	bind          it binds the socket to a port before it connects
  *	threads=N     N threads do all this, each for itself
- *	inherited     its socket is descriptor 9, a TCP socket that it was started with
- *	uring         asks for io_uring first
- *	hidden        it isn't dumpable, so that nobody but root may look into it
+ *	inherited     its socket is descriptor 9, a TCP socket that it inherits
+ *	uring         it tries to set io_uring up first
+ *	hidden        it isn't dumpable, so that only root may look into it
  *	x32           makes its socket, and connects, by x32's calls, which any amd64 program may
  *
- * Each connection is told of by a line of NAME=VALUE. Compiled by the tests themselves, for several machines and C libraries.
+ * It prints a line of NAME=VALUE for each connection. The tests compile it themselves, for several machines and C libraries.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -126,7 +126,7 @@ static int open_socket(int domain, int type)
 	return has("x32") ? (int)syscall(X32 | SYS_socket, domain, type, 0) : socket(domain, type, 0);
 }
 
-/* What connect() or the output in its place returns. */
+/* Connects; returns the result of connect(), or of the call that replaces it. */
 static long begin(int fd)
 {
 	struct iovec iov = { TEXT, strlen(TEXT) };
@@ -151,7 +151,7 @@ static void advise(int fd)
 	       setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &(int){ 1000 }, sizeof(int)) == 0 ? "taken" : strerror(errno));
 }
 
-/* Listens as servers do, in an epoll instance, and has a child connect to it. Says of which kind the sockets are. */
+/* Listens as servers do, in an epoll instance, and connects to itself. Prints the protocols of the sockets. */
 static int listen_and_accept(void)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * surface_interrupts.c - writes down what cancellation and signals do to a connection that is under way
+ * surface_interrupts.c - writes a transcript of cancellation and signals during a pending connection
  *
  *   surface_interrupts cancellation|signals ADDRESS PORT
  *
- * Nobody answers there. Threads are cancelled in every call that waits, and must be in none that doesn't; signals
- * interrupt what they interrupt in the kernel, and their handlers may call anything that is async-signal-safe. The transcript must
- * be the same with the shim and without it.
+ * The server never answers. "cancellation" cancels threads in each call that waits. "signals" checks that other calls are no cancellation
+ * points, that signals interrupt the same calls as in the kernel, and that handlers may make async-signal-safe calls. The transcript
+ * must be the same with the shim and without it.
  */
 #include "config.h"
 
@@ -120,7 +120,7 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-/* A thread ends in the call, and leaves the socket as it was. */
+/* Cancels a thread in the call; the socket must stay as it was. */
 static void cancelled_in(enum where where)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
@@ -171,7 +171,7 @@ static void cancelled(void)
 	SAY(pages() < before + 30);
 }
 
-/* Makes calls that are no cancellation points, while a cancellation is waiting. */
+/* Makes calls that are no cancellation points, while a cancellation is pending. */
 static void *call_all(void *arg)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
@@ -214,7 +214,7 @@ static void uncancelled(void)
 
 static volatile int handler_fd;
 
-/* Calls what is async-signal-safe, and nothing else. */
+/* Makes only async-signal-safe calls. */
 static void handle(int number)
 {
 	struct pollfd poller = { .fd = handler_fd, .events = POLLOUT };

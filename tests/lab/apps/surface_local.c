@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * surface_local.c - writes down what sockets do that never leave this host
+ * surface_local.c - writes a transcript of sockets that never leave this host
  *
  *   surface_local 4|6
  *
- * Everything that a socket can be asked before it is connected, listeners, and connections over the loopback
- * interface. The transcript must be the same with the shim and without it, down to whether sockets are MPTCP
- * ones: nothing here is the converter's business.
+ * Calls on sockets that aren't connected, listeners, and connections over the loopback interface. The transcript must be the same with
+ * the shim and without it, also in whether sockets are MPTCP ones: none of them concerns the converter.
  */
 #include "config.h"
 
@@ -75,7 +74,7 @@ static int tcp(int flags)
 	return fd;
 }
 
-/* Asks the kernel for SO_PROTOCOL past all libraries, which may have an answer of their own. */
+/* Only MPTCP sockets have MPTCP_INFO. A library may have its own answer to SO_PROTOCOL. */
 static void say_kind(int fd)
 {
 	char info[256];
@@ -150,7 +149,7 @@ static void idle(void)
 	close(fd);
 }
 
-/* Sets each option, asks for it, and sets it wrongly: answers and the kind of the socket must be the same. */
+/* Sets each option, gets it, and sets it to a wrong value. */
 static void options(void)
 {
 	static const struct {
@@ -212,7 +211,7 @@ static void options(void)
 	close(fd);
 }
 
-/* Options, flags and address must survive a call that puts a plain TCP socket in the place of an MPTCP one. */
+/* Options, flags and address must survive listen(), for which the shim replaces an MPTCP socket by a TCP one. */
 static void kept(void)
 {
 	static const struct {
@@ -259,7 +258,7 @@ static void kept(void)
 	close(fd);
 }
 
-/* A socket that has another descriptor, or that another process has, must not be replaced behind its back. */
+/* If a socket has another descriptor, or another process has it, all of them must see the same socket. */
 static void shared(void)
 {
 	char buf[4] = "";
@@ -338,7 +337,7 @@ static void listening(void)
 	close(fd);
 }
 
-/* The address that a socket is bound to must stay taken, by this process alone. */
+/* The address of a bound socket must stay taken, by this process alone. */
 static void taken(void)
 {
 	int fd = listener(0), other = tcp(0), third = tcp(0);
@@ -483,7 +482,7 @@ static void reset(void)
 	close(listening_fd);
 }
 
-/* An epoll registration that is older than the connection, or than the listener. */
+/* An epoll registration from before connect() or listen(). */
 static void watched(unsigned int mode)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | mode, .data.u64 = 7 }, got;
@@ -518,7 +517,7 @@ static void watched(unsigned int mode)
 	close(epfd);
 }
 
-/* A socket that asked for what MPTCP lacks, and is connected afterwards. */
+/* A socket with an option that MPTCP lacks, which then connects. */
 static void demanding(void)
 {
 	int listening_fd = listener(0), fd = tcp(0), server;
@@ -537,7 +536,7 @@ static void demanding(void)
 	close(listening_fd);
 }
 
-/* The application's descriptors: no other may appear, and none may be lost. */
+/* The process may neither get nor lose a descriptor. */
 static void descriptors(void)
 {
 	int before = dup(STDIN_FILENO), fds[5];

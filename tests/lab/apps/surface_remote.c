@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * surface_remote.c - writes down what a socket does on its way to a server, and afterwards
+ * surface_remote.c - writes a transcript of a socket's calls while it connects to a server, and afterwards
  *
  *   surface_remote silent|refused|echo ADDRESS PORT [answered]
  *
- * silent: nobody answers, so that connections are pending for as long as one likes; with "answered" each is looked at only
- * when the kernel has seen an answer, the converter's. refused, echo: what becomes of them. The transcript must
- * be the same with the shim and without it. Built a second time as surface_syscall, which calls everything
- * through syscall(2).
+ * silent: the server never answers, so that connections stay pending; with "answered" the program looks at each only after the
+ * converter has answered. refused, echo: the server refuses, or echoes. The transcript must be the same with the shim and without it.
+ * Built a second time as surface_syscall, which calls everything through syscall(2).
  */
 #include "config.h"
 
@@ -157,7 +156,7 @@ static void calls(void)
 	close(epfd);
 }
 
-/* A connection that isn't there yet is dissolved by shutdown(), whatever is shut. */
+/* shutdown() of any direction ends a pending connection. */
 static void shutdowns(void)
 {
 	char buf[4];
@@ -214,7 +213,7 @@ static void dissolved(void)
 	close(fd);
 }
 
-/* One thread waits in the kernel while another dissolves the connection. */
+/* One thread waits in the kernel while another ends the connection. */
 struct waiter {
 	int fd;
 	enum { IN_CONNECT, IN_RECV, IN_SEND, IN_POLL, IN_SELECT, IN_EPOLL, WAITS } where;
@@ -250,7 +249,7 @@ static long wait_somewhere(const struct waiter *waiter)
 		event.events = 0;
 		must(epoll_wait(epfd, &event, 1, LIMIT_MS), "epoll_wait");
 		close(epfd);
-		return (event.events & (EPOLLOUT | EPOLLHUP)) != 0; /* which of them it is depends on microseconds */
+		return (event.events & (EPOLLOUT | EPOLLHUP)) != 0; /* which of the two depends on microseconds */
 	case WAITS:
 		break;
 	}
@@ -289,7 +288,7 @@ static void taken_away(void)
 	}
 }
 
-/* The calls that take a time, which on 32-bit architectures have other names in programs whose times have 64 bits. */
+/* Calls with a time: on 32-bit architectures they have other names in programs whose times have 64 bits. */
 static void timed_waits(int fd)
 {
 	struct timespec wait = { 0, 1000000 }, much = { 5, 0 };
@@ -309,7 +308,7 @@ static void timed_waits(int fd)
 	left.tv_sec = -1;
 	SAY(select(fd + 1, NULL, &set, NULL, &left));
 	SAY(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event));
-#if defined(HAVE_EPOLL_PWAIT2) && !defined(THROUGH_SYSCALL) /* that has times of 64 bits everywhere */
+#if defined(HAVE_EPOLL_PWAIT2) && !defined(THROUGH_SYSCALL) /* the system call has times of 64 bits everywhere */
 	SAY(epoll_pwait2(epfd, &event, 1, &wait, NULL));
 #endif
 	SAY(recvmmsg(fd, &message, 1, 0, &much));
@@ -348,7 +347,7 @@ static void limits(void)
 	both[0] = poller;
 	both[1].fd = tcp(0);
 	SAY(ppoll(both, 2, &much, NULL));
-	SAY(much.tv_sec == 5); /* the system call writes back what is left */
+	SAY(much.tv_sec == 5); /* the system call writes the rest of the time back */
 	close(both[1].fd);
 	none.tv_nsec = -1;
 	SAY(ppoll(&poller, 1, &none, NULL));
@@ -392,7 +391,7 @@ static void refused(void)
 	close(fd);
 }
 
-/* Receives all of @len bytes, so that an answer which comes in pieces is one. */
+/* Receives @len bytes, also if the answer comes in pieces. */
 static int echoed(int fd, int len)
 {
 	char buf[64];
@@ -406,7 +405,7 @@ static int echoed(int fd, int len)
 	return more < 0 ? more : memcmp(buf, "abcdefghijklmnopqrst", (size_t)got) ? -1 : got;
 }
 
-/* What MPTCP takes only before connect(). */
+/* Options that MPTCP accepts only before connect(). */
 static void say_late_options(int fd)
 {
 	SAY(set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1));
@@ -421,7 +420,7 @@ static void say_late_options(int fd)
 	SAY(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, "1", 1)); /* no int */
 }
 
-/* A socket for IPv6 alone doesn't get to a v4-mapped address. */
+/* A socket for IPv6 alone can't connect to a v4-mapped address. */
 static void v6only(void)
 {
 	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = server.in.sin_port };

@@ -4,7 +4,7 @@
  *
  *   threads ADDRESS PORT THREADS CONNECTIONS [forks]
  *
- * Each thread makes so many connections to an echo server, one after the other: a non-blocking
+ * Each thread makes CONNECTIONS connections to an echo server, one after the other: a non-blocking
  * socket, registered edge-triggered before connect() in every second one. With "forks" one more thread
  * forks all the time: children that end at once, and programs. Prints "done N", or what went wrong
  * first, and ends with 1.
@@ -43,7 +43,7 @@ static void watch(int epfd, int op, int fd, unsigned int events)
 		die("epoll_ctl", errno);
 }
 
-/* Waits for one of @events; others are passed over. */
+/* Waits for one of @events; skips others. */
 static void await(int epfd, unsigned int events)
 {
 	struct epoll_event event;
@@ -75,7 +75,7 @@ static void talk(int epfd, int fd, unsigned int seed)
 	char out[64], in[64];
 	size_t got = 0, len = (size_t)snprintf(out, sizeof(out), "hello from %u", seed);
 
-	/* Early data comes too late if another thread has let the SYN go: then the buffer is full, as it looks to a program. */
+	/* If another thread has let the SYN go, early data comes too late: to the program the buffer looks full. */
 	while (send(fd, out, len, MSG_NOSIGNAL) != (ssize_t)len) {
 		if (errno != EAGAIN)
 			die("send", errno);
@@ -104,7 +104,7 @@ static void connect_once(int epfd, unsigned int number)
 		die("socket", errno);
 	if (before)
 		watch(epfd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT);
-	/* 0: early data, the connection is made with the first bytes */
+	/* 0: with early data the SYN leaves with the first bytes */
 	if (connect(fd, (struct sockaddr *)&server, sizeof(server)) != 0 && errno != EINPROGRESS)
 		die("connect", errno);
 	if (!before)

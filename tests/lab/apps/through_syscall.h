@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * through_syscall.h - the calls of a program, by syscall(2) instead of the C library's functions
+ * through_syscall.h - makes a program's calls by syscall(2) instead of the C library's functions
  *
- * Included last. The system calls that every architecture has: poll() is ppoll, and so on.
+ * Include it last. It uses system calls that every architecture has: for poll() ppoll, and so on.
  */
 #ifndef APPS_THROUGH_SYSCALL_H
 #define APPS_THROUGH_SYSCALL_H

@@ -2,7 +2,7 @@
 
 // credential.go - a credential helper of Git (gitcredentials(7)) that asks the server itself: credential get
 //
-// It stands for helpers in Go, which get a token by HTTP, as those for OAuth do.
+// It stands for helpers in Go that fetch a token over HTTP, such as those for OAuth.
 package main
 
 import (

@@ -2,7 +2,7 @@
 
 // net.go - package net's way to the network: net HOST | net tally ADDRESS echo|chorus COUNT AT_ONCE
 //
-// What tally does and prints is in ../static/tally.c, whose connections these are, made by goroutines.
+// tally makes the connections of ../static/tally.c, by goroutines, and prints most of the same counts.
 package main
 
 import (
@@ -54,7 +54,7 @@ func overTCP(host string) {
 	})
 }
 
-// What has become of connections, as tally.c counts them.
+// The outcomes of connections, as tally.c counts them.
 type tally struct {
 	sync.Mutex
 	done, failed, foreign int

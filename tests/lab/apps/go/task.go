@@ -42,7 +42,7 @@ func verify(number int, data []byte) error {
 	return nil
 }
 
-// Does all of them at once.
+// Calls do() for all numbers at once.
 func all(do func(number int) error) {
 	results := make(chan error, count)
 	for number := 0; number < count; number++ {

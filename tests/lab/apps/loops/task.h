@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * task.h - what the clients on event loops do: loop_… HOST [METHOD]
+ * task.h - the task of the clients on event loops: loop_… HOST [METHOD]
  *
  * TASK_COUNT connections to the echo server at port 7, all at once; each sends its part of a
- * pattern, then a FIN, and checks each byte that comes back until the server's FIN. When the last
- * one is through, one more connection, to a port where nothing listens. Prints "20 done", then
+ * pattern, then a FIN, and checks each byte that comes back until the server's FIN. After the last
+ * one has ended, the client tries a port where nothing listens. It prints "20 done", then
  * "refused". METHOD is one of the library's ways to wait.
  */
 #ifndef TASK_H

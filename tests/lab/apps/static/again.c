@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * again.c - what becomes of a socket that isn't simply connected once: again ADDRESS PORT CLOSED CASE
+ * again.c - uses a socket in other ways than one connect(): again ADDRESS PORT CLOSED CASE
  *
- *	shutdown   another thread shuts the socket down while its connect() waits; it is connected again
- *	close      another thread closes it while its connect() waits; another descriptor for it is left
- *	refused    the server refuses (its port CLOSED), connect() tells that, and the socket is connected again
- *	told       likewise, but SO_ERROR tells it
- *	unspec     a connect() to CLOSED that doesn't block is undone by AF_UNSPEC at once, and the socket connected again
- *	network    a thread moves to another network namespace, from which nothing is reached, and connects there
- *	owner      the process has signals for the socket (F_SETOWN) and has it connected
- *	message    another thread executes this program, with "left", while a sendmmsg() waits whose count is in memory that both have
+ *	shutdown   another thread shuts the socket down while its connect() waits; then it connects again
+ *	close      another thread closes it while its connect() waits; another descriptor for it stays open
+ *	refused    the server refuses (its port CLOSED), a second connect() returns the error, and the socket connects again
+ *	told       likewise, but SO_ERROR has the error
+ *	unspec     AF_UNSPEC undoes a non-blocking connect() to CLOSED at once, and the socket connects again
+ *	network    a thread moves to a new network namespace, which reaches no server, and connects there
+ *	owner      the process owns the signals of the socket (F_SETOWN) and connects it
+ *	message    another thread executes this program, with "left", while a sendmmsg() waits, whose count has the same address in both
  *	odd        flags that socket() doesn't know; an IPv6 socket without IPv4 to an IPv4 address
  *
- * Says what a program sees of it, the same with and without a supervisor.
+ * Prints a transcript, which must be the same with and without a supervisor.
  */
 #include "moments.h"
 
@@ -96,7 +96,7 @@ static void refused(bool by_option)
 		error = connect_to(sock, &closed) < 0 ? errno : 0;
 	printf("told: %s\n", strerror(error));
 	ret = connect_to(sock, &server);
-	if (ret < 0 && errno == ECONNABORTED) /* Linux says so once where nobody has asked connect() for the error */
+	if (ret < 0 && errno == ECONNABORTED) /* Linux returns this once if no connect() has returned the error */
 		ret = connect_to(sock, &server);
 	printf("connect again: %s\n", said(ret));
 	talk(sock);

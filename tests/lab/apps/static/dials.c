@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dials.c - dials a host that says nothing many times a second, as a crawler does, and now and then one that echoes
+ * dials.c - dials a silent host many times a second, as a crawler does, and now and then one that echoes
  *
  *     dials SILENT-ADDRESS PORT RATE SECONDS LIVE-ADDRESS PORT COUNT
  *

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * elsewhere.c - a connection whose socket isn't where, or what, it was when it was begun: elsewhere ADDRESS WORD [OTHER-ADDRESS]
+ * elsewhere.c - a socket that gets another descriptor, process or server while it connects: elsewhere ADDRESS WORD [OTHER-ADDRESS]
  *
- * The socket is non-blocking, and not connected yet when it happens:
+ * The socket is non-blocking, and not connected yet when this happens:
  *
- *	moved    it gets another number, and loses its own
+ *	moved    it gets another descriptor, and loses its own
  *	child    a child goes on with it, and the parent closes it
  *	parent   a child connects it, and ends
- *	again    it is bound to a port, the attempt is ended by AF_UNSPEC, and another one is made, which blocks, to the echo server at
- *	         OTHER-ADDRESS
- *	refused  the connection, to a port where nobody listens, is refused, and the next one is blocking
+ *	again    it is bound to a port; AF_UNSPEC ends the attempt, and a blocking connect() goes to the echo server at OTHER-ADDRESS
+ *	refused  a connection to a closed port is refused, and a blocking connect() follows
  *
- * Then "hello" is echoed. Prints what came back, and the peer, or an error.
+ * Then "hello" is echoed. Prints the echo and the peer, or an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * moments.c - what happens to a connect() while it waits: moments ADDRESS PORT MOMENT
+ * moments.c - events while a connect() waits: moments ADDRESS PORT MOMENT
  *
- *	alarm          a signal whose handler lets calls return EINTR; the socket is waited for by poll() then
+ *	alarm          a signal whose handler lets calls return EINTR; then poll() waits for the socket
  *	again          the same, and connect() is called again
- *	restart        a signal every 100 ms, whose handler has calls made again (SA_RESTART)
- *	thread         as "alarm", by another thread and for this one alone
+ *	restart        a signal every 100 ms, after whose handler calls continue (SA_RESTART)
+ *	thread         as "alarm", but another thread sends the signal to this thread
  *	cancel         the thread that connects is cancelled
- *	timeout        SO_SNDTIMEO is over before
+ *	timeout        SO_SNDTIMEO ends before the answer
  *	blocking       a connect() that doesn't block, and then one that does
- *	reopen FILE    another thread closes the socket and opens a file, which has its number then, and writes to it
+ *	reopen FILE    another thread closes the socket, opens a file, which gets its number, and writes to it
  *	reader         another thread reads from the socket all the while
- *	exec           another thread executes a program, which has the socket, and reads from it
+ *	exec           another thread executes a program, which inherits the socket and reads from it
  *	dups           the socket has 40 descriptors
  *	arguments      calls that the kernel refuses
- *	wait           nothing, so that others can do something
+ *	wait           nothing, for events from outside
  *
- * Says what a program sees of it, the same with and without a supervisor. Whatever is read before connect() has returned is told as
- * "foreign", and so is all that the server, which echoes, hasn't been sent.
+ * Prints a transcript, which must be the same with and without a supervisor. It calls bytes "foreign" that come before connect() has
+ * returned, or that it hasn't sent to the echo server.
  */
 #include "moments.h"
 
@@ -71,7 +71,7 @@ static void *signal_first(void *thread)
 	return NULL;
 }
 
-/* The file has the socket's number from now on, and gets bytes behind the end of the connect(). */
+/* Gives a file the socket's number, and writes to it after connect() has ended. */
 static void *reopen(void *unused)
 {
 	int fd;
@@ -85,7 +85,7 @@ static void *reopen(void *unused)
 	return NULL;
 }
 
-/* Reads, until @until is over or something has come, which it tells. */
+/* Reads until @until is true, or for @ms. Bytes are an error. */
 static void read_all_the_while(int fd, const volatile bool *until, double ms)
 {
 	const double end = now_ms() + ms;

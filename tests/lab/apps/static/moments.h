@@ -42,7 +42,7 @@ static inline const char *said(long result)
 	return result < 0 ? strerror(errno) : "taken";
 }
 
-/* Has the server echo a few bytes, and says how that went. */
+/* Has the server echo a few bytes, and prints the outcome. */
 static inline void talk(int fd)
 {
 	char bytes[64] = "", host[INET_ADDRSTRLEN] = "";
@@ -69,7 +69,7 @@ static inline void talk(int fd)
 		printf("foreign: %zd bytes\n", sum);
 }
 
-/* In connect(), or in what the preloaded library's waits by. */
+/* Tells whether a thread is in connect(), or in a call by which the preloaded library's connect() waits. */
 static inline bool is_connecting(pid_t tid)
 {
 	const long call = call_of(tid);
@@ -82,8 +82,8 @@ static inline bool is_connecting(pid_t tid)
 }
 
 /*
- * Waits until a thread is in connect(), and long enough for whoever is to answer to have begun: nothing tells of that, and the answer takes
- * several times as long. Before that the descriptor may be another file's, and a signal end the call with nothing done.
+ * Waits until a thread has been in connect() for BEGUN_MS, so that the library or supervisor has begun its attempt. Nothing shows that, and
+ * the answer takes several times as long. Earlier the descriptor may still be another file's, and a signal may end the call undone.
  */
 static inline void await_connect(pid_t tid)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tally.c - makes connections and counts what becomes of each: tally ADDRESS SERVER COUNT AT_ONCE METHOD
+ * tally.c - makes connections and counts their outcomes: tally ADDRESS SERVER COUNT AT_ONCE METHOD
  *
  * SERVER is "echo" (port 7): each connection sends its part of a pattern and a FIN, and expects the same bytes back. Or
  * "chorus" (port 1900), which speaks at once and sends each byte from 0x80 to 0xff. At most AT_ONCE connections are under way
  * at a time. METHOD is "blocking", "epoll" (each socket is registered before its connect(), as event loops do), "fastopen"
  * (MSG_FASTOPEN) or "fastopen-connect" (TCP_FASTOPEN_CONNECT), and with WITH_URING "uring" and "uring-recv". All but "epoll"
- * have a thread for each of the AT_ONCE. With OWN_WAITS "epoll" waits as Bun does. Prints one line,
+ * use AT_ONCE threads. With OWN_WAITS "epoll" waits as Bun does. Prints one line,
  *
  *   done=20 failed=1 foreign=0 peers=0 early=0 slowest=0.3 late=0 errno-104=1 (uring)
  *
  * failed: connections without all of their bytes, by their errors; EPROTO: an end too soon. foreign: bytes that differ from
  * the server's, or come behind its last. peers: established connections whose getpeername() isn't the server. early: connections that
- * were refused when they had been established. slowest: milliseconds of the longest connect() of a non-blocking socket. late: how many
- * of these took more than LATE_MS. At the end in brackets what "uring" methods have used in truth.
+ * were refused after they had been established. slowest: milliseconds of the longest non-blocking connect(). late: how many of these took
+ * more than LATE_MS. In brackets: the calls that were used, as "uring" methods may have to do without io_uring.
  */
 #include "tally.h"
 
@@ -41,7 +41,7 @@
 /* Linux may report the end of a stream a minute late where packets are lost (net.mptcp.close_timeout, doc/limits.md). */
 #define PATIENCE_MS 100000
 #define ERRORS 160
-#define LATE_MS 10 /* an event loop should have nothing that keeps it for so long */
+#define LATE_MS 10 /* no call of an event loop should take so long */
 
 struct conversation {
 	int fd;
@@ -154,7 +154,7 @@ static bool is_server(int fd)
 	socklen_t len = sizeof(peer);
 
 	if (getpeername(fd, &peer.any, &len) != 0)
-		return errno == ENOTCONN; /* it has been reset meanwhile */
+		return errno == ENOTCONN; /* reset meanwhile */
 	if (peer.any.sa_family != server.any.sa_family)
 		return false;
 	if (peer.any.sa_family == AF_INET)
@@ -163,7 +163,7 @@ static bool is_server(int fd)
 	       memcmp(&peer.in6.sin6_addr, &server.in6.sin6_addr, sizeof(peer.in6.sin6_addr)) == 0;
 }
 
-/* The next conversation to hold; false: there is none left. */
+/* Takes the next conversation; returns false if none is left. */
 static bool begin(struct conversation *c)
 {
 	pthread_mutex_lock(&tally.lock);
@@ -276,7 +276,7 @@ static void start(int epoll, struct conversation *c)
 	tally.late += before > LATE_MS;
 }
 
-/* Sends what the socket takes. When all is sent there is nothing more to wait for but what comes. */
+/* Sends as much as the socket takes. When all is sent, only waits for input. */
 static void send_more(int epoll, struct conversation *c)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
@@ -321,7 +321,7 @@ static bool step(int epoll, struct conversation *c, unsigned events)
 #ifdef OWN_WAITS
 #include "common/rawcall.h"
 
-/* What Bun is known by, and how it waits: past the C library, by the instruction. */
+/* The section by which convertize knows Bun, and its way to wait: by its own system call, past the C library. */
 __attribute__((section(".bun"), used)) static char bun[8];
 
 static int wait_for_events(int epoll, struct epoll_event *events, int count, int ms)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tally_uring.c - system calls by io_uring, a ring for each thread, each waited for */
+/* tally_uring.c - calls by io_uring: each thread has a ring, and waits for each operation */
 #include "tally.h"
 
 #include <errno.h>
