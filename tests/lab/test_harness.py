@@ -265,7 +265,7 @@ def test_alone():
 
 
 def test_places():
-    """CONVERT_LABS files run at once, however many make starts."""
+    """At most CONVERT_LABS files run at once, however many make starts."""
     program = "def test_toy():\n    open(os.path.join(PLACE, 'log'), 'a').write('+')\n    select.select([], [], [], 0.2)\n" \
         "    open(os.path.join(PLACE, 'log'), 'a').write('-')\n"
     with toys() as field:

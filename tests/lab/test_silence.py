@@ -373,7 +373,7 @@ def test_errors():
 
 @kernel.needs("fastopen")
 def test_multipath_or_not_at_all():
-    """A middlebox removes MP_CAPABLE: of the SYN: a response, for the client to judge; of the SYN+ACK: a reset."""
+    """A middlebox removes MP_CAPABLE. From the SYN: a response, for the client to judge; from the SYN+ACK: a reset."""
     need("nft", "nftables")
     with far() as lab, Server(lab, 80) as server, converter(lab):
         with box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"):

@@ -3,7 +3,8 @@
 """test_supervise_yama.py - supervision where the Yama LSM restricts who may look into a process
 
 Yama's sysctl holds for the whole machine, and its highest value until the next boot. So these tests don't set it: they try the present
-value, if there is one, and check the messages for each value with a file in its place. By hand, on a disposable machine: for value in 0 1 2 3; do sysctl kernel.yama.ptrace_scope=$value; tests/lab/test_supervise_yama.py; done
+value, if there is one, and check the messages for each value with a file in its place. By hand, on a disposable
+machine: for value in 0 1 2 3; do sysctl kernel.yama.ptrace_scope=$value; tests/lab/test_supervise_yama.py; done
 """
 import errno
 import os
