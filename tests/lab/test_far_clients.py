@@ -176,7 +176,8 @@ def test_the_lesser_limit_counts():
                         equal(client.read(4), b"done", client.name)
                         sock.close()
                     equal(synacks(lab, packets, client), (early, not early),
-                          "--hold-time %d, the client's limit %d, in %s: before the server's, and confirms (%s)" % (hold_ms, says_ms, request.hex(), client.name))
+                          "--hold-time %d, the client's limit %d, in %s: before the server's, and confirms (%s)"
+                          % (hold_ms, says_ms, request.hex(), client.name))
 
 
 @kernel.needs("fastopen")

@@ -458,7 +458,7 @@ def test_the_last_network_is_back():
         own = next(at for at, number in removed if number != 0)
         # by a SYN of plain TCP, unless data has come before its answer
         answer = max([at for at in range(own) if packets[at].synack and not packets[at].mptcp], default=0)
-        equal([number for at, number in removed if answer <= at < own][-1:], [0], "the address that is removed between lte's answer and the end of its old subflow")
+        equal([number for at, number in removed if answer <= at < own][-1:], [0], "the address removed before lte's old subflow ends")
         port = next(packet.sport for packet in packets[own:] if packet.syn and "MP_JOIN" in packet.mptcp)
         prompts = [packet for packet in packets if packet.sport == port and "MP_PRIO" in packet.mptcp]
         check(len(prompts) >= 2, "%d acknowledgements that prompt" % len(prompts))

@@ -316,7 +316,7 @@ def test_captures_of_short_packets(directory):
 
 @with_tshark
 def test_what_follows(directory):
-    """The server's port chooses the next dissector and the directions; for unknown ports, the first bytes do; after an error, none follows."""
+    """The server's port chooses the next dissector and the directions; for unknown ports the first bytes do. None follows an error."""
     def conversion(number, port, *exchange, answer=message(TCP_HEADER), converter=1234):
         flow = Flow(number, port=converter).handshake(connect("192.0.2.80", port), answer)
         for from_client, data in exchange:
