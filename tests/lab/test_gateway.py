@@ -35,7 +35,7 @@ def test_converted():
         lab.convertd()
         for address, source in ((lab.server.addr4, lab.converter.core4), (lab.server.addr6, lab.converter.core6)):
             with listening(lab.server, address) as listener, lab.capture(lab.converter, "core", "tcp") as core, \
-                    lab.capture(lab.client, "lan", "tcp") as lan, pair(phone, lab.server, address, listener) as (client, server, peer):
+                    lab.capture(lab.client, "lan", "tcp") as lan, pair(phone, address, listener) as (client, server, peer):
                 equal(peer, source, "the server's client")
                 equal(client.getpeername()[0], address, "the client's server")
                 client.sendall(b"question")
@@ -88,7 +88,7 @@ def test_a_silent_server():
     """A server that doesn't answer: the client gets no answer, and SYNs that it sends again make no second connection."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
-        with pair(phone, lab.server, lab.server.addr4, listener):
+        with pair(phone, lab.server.addr4, listener):
             pass  # so that the converter knows that its network works
         silent = lab.addresses.blackhole4
         with lab.capture(lab.client, "lan", "tcp") as lan, lab.capture(lab.converter, "core", "tcp port 80") as core:
@@ -105,7 +105,7 @@ def test_a_server_that_answers_late():
     """The server begins to answer after the converter has given it up: the client's next SYN asks anew, and the client is connected."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd(["--connect-timeout", "1"])
-        with pair(phone, lab.server, lab.server.addr4, listener):
+        with pair(phone, lab.server.addr4, listener):
             pass  # so the converter knows that its network works
         # The set has room for one port: the server drops each SYN of the converter's first connection, and accepts the next one.
         lab.server.run(["nft", "-f", "-"], input="""table inet deaf {
@@ -144,7 +144,7 @@ sys.stdin.readline()"""
 
         def ask(*words):
             return lab.client.run([lab.build.program("convertize"), "--config", "none", "status", *words]).stdout
-        with pair(phone, lab.server, lab.server.addr4, listener) as (client, _, _):
+        with pair(phone, lab.server.addr4, listener) as (client, _, _):
             said = ask("--json")
             equal([(c["program"], c["client"], c["client_program"], c["server"], c["converter"]) for c in json.loads(said)["connections"]],
                   [("convertgw", "%s:%d" % client.getsockname(), None, "%s:%d" % (lab.server.addr4, PORT), lab.converter.addr4 + ":1234")], said)
@@ -199,7 +199,7 @@ def test_ends():
         lab.convertd()
 
         def connected():
-            return pair(phone, lab.server, lab.server.addr4, listener)
+            return pair(phone, lab.server.addr4, listener)
         with connected() as (client, server, _):
             server.sendall(b"greeting")
             equal(client.recv(100), b"greeting", "from a server that speaks first")
@@ -245,7 +245,7 @@ def test_routed_without_a_converter():
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener, \
             lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
         for _ in range(2):
-            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            with pair(phone, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the router")
                 client.sendall(b"x")
                 equal(server.recv(1), b"x", "a byte")
@@ -257,7 +257,7 @@ def test_a_converter_that_refuses():
     """convertgw routes a connection to a server that the converter refuses."""
     with gateway_lab() as lab, gateway(lab) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd(["--deny-destination", "10.8.0.1"])
-        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with pair(phone, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.client.wifi4, "the server's client: the router")
 
 
@@ -270,7 +270,7 @@ def test_two_converters_that_fail_at_once():
         masquerade(lab)
         converters = [word for address in (lab.converter.addr4 + ":1", "10.9.0.77", lab.converter.addr4) for word in ("--converter", address)]
         process = start_gateway(lab, args=("--lan", "lan", "--workers", 1, *converters), converter=False)
-        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server.addr4, listener) as (client, server, peer):
             equal(peer, lab.converter.core4, "the server's client")
             server.sendall(b"greeting")
             equal(client.recv(100), b"greeting", process.log_text())
@@ -281,7 +281,7 @@ def test_private_destinations_are_routed():
     """Without a rule, the kernel forwards packets to private networks: no SYN comes to the gateway."""
     with gateway_lab() as lab, gateway(lab, private=False) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
-        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with pair(phone, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.client.wifi4, "the server's client: the router")
         check("SYN of" not in process.log_text(), process.log_text())
 
@@ -314,7 +314,7 @@ def test_a_smaller_mtu_before_the_client():
         router.sysctl("net.ipv6.conf.all.forwarding", 1)
         lab.client.ip("route add 10.21.0.0/24 via 10.20.0.2", "route add fd21::/64 via fd20::2")
         for address, listens in ((lab.server.addr4, listener), (lab.server.addr6, listener6)):
-            with pair(client, lab.server, address, listens) as (sock, server, _):
+            with pair(client, address, listens) as (sock, server, _):
                 server.sendall(bytes(20000))
                 left = 20000
                 while left:
@@ -325,7 +325,7 @@ def test_killed():
     """kill -9 resets open connections; the next one is routed at once, and no table is left. The next start converts again."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
-        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+        with pair(phone, lab.server.addr4, listener) as (client, server, peer):
             equal(peer, lab.converter.core4, "the server's client before")
             server.sendall(b"x")
             equal(client.recv(1), b"x", "a byte")
@@ -335,10 +335,10 @@ def test_killed():
                 with check_raises(ConnectionResetError):
                     equal(end.recv(1), "a reset", "what one end receives")
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
-        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with pair(phone, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.client.wifi4, "the server's client: the router")
         again = start_gateway(lab)
-        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with pair(phone, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.converter.core4, "the server's client afterwards")
         again.stop()
         equal(lab.client.run(["ip", "rule", "show"]).stdout.count("fwmark"), 0, "policy rules that are left")
@@ -359,10 +359,10 @@ def test_drain():
     with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
             listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
-        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, _):
+        with pair(phone, lab.server.addr4, listener) as (client, server, _):
             process.terminate()
             process.wait_log("stopping")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            with pair(phone, lab.server.addr4, listener) as (_, _, peer):
                 equal(peer, lab.client.wifi4, "a new connection's client: the router")
             client.sendall(b"x")
             equal(server.recv(1), b"x", "a byte on the open one")
@@ -377,7 +377,7 @@ def test_drain_before_the_third_ack():
         lab.convertd()
         phone.run(["nft", "-f", "-"], input="table inet late {\n chain output { type filter hook output priority 0; "
                                             "tcp dport %d tcp flags & (syn | ack) == ack drop; }\n}\n" % PORT)
-        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+        with pair(phone, lab.server.addr4, listener) as (client, server, peer):
             equal(peer, lab.converter.core4, "the server's client")
             process.terminate()
             process.wait_log("stopping")
@@ -393,7 +393,7 @@ def test_this_host():
         lab.convertd()
         process = start_gateway(lab, args=("--host",))
         with listening(lab.server, lab.server.addr4) as listener, listening(lab.client, lab.client.wifi4, 99) as own:
-            with pair(lab.client, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            with pair(lab.client, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.converter.core4, "the server's client")
                 client.sendall(b"x")
                 equal(server.recv(1), b"x", "a byte")
@@ -418,7 +418,7 @@ def test_a_converter_of_this_host():
         lab.start_listening(lab.client, [lab.build.program("convertd"), *CONVERTD_OPEN], 1234, name="convertd")
         with lab.capture(lab.converter, "core", "tcp port %d" % PORT) as core:
             for number, host in enumerate((phone, lab.client), 1):
-                with pair(host, lab.server, lab.server.addr4, listener) as (client, server, _):
+                with pair(host, lab.server.addr4, listener) as (client, server, _):
                     client.sendall(b"x")
                     equal(server.recv(1), b"x", "a byte")
                 equal(sum(p.syn for p in core.packets()), number, "SYNs to the server")
@@ -432,7 +432,7 @@ def test_a_crowd_and_a_flood():
         phone.ip(*("addr add %s/24 dev lan" % address for address in clients), "addr add 10.20.0.250/24 dev lan")
         flood = []
         with listening(lab.server, lab.server.addr4) as listener, contextlib.ExitStack() as stack:
-            with pair(phone, lab.server, lab.server.addr4, listener):
+            with pair(phone, lab.server.addr4, listener):
                 pass  # so that the converter knows that its network works
             for _ in range(3000):
                 flood.append(stack.enter_context(phone.socket()))
@@ -489,7 +489,7 @@ def test_as_the_unit_starts_it():
         lab.client.run([*words, place + "/example.conf", "--check-config"])
         process = lab.client.popen([*words, place + "/convertgw.conf"], name="convertgw")
         process.wait_log("ready")
-        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.converter.core4, "the server's client")
         equal(process.stop(), 0, "the status")
 
@@ -516,7 +516,7 @@ def test_status():
             write("metrics unix:%s\n" % path)
             process.send_signal(1)
             process.wait_log("reloaded")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            with pair(phone, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.converter.core4, "the server's client")
                 client.sendall(b"x" * 1000)
                 equal(len(server.recv(1000, socket.MSG_WAITALL)), 1000, "bytes at the server")
@@ -539,7 +539,7 @@ def test_status():
             wait_until(lambda: sent() >= 1000, 5, "bytes of a connection that has ended")
             lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority -400; }; "
                                "add rule inet off in tcp dport 1234 reject with tcp reset"])
-            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            with pair(phone, lab.server.addr4, listener) as (_, _, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the router")
             text = get("/metrics")
             check(re.search(r"^convertgw_routed_total{reason=\"[^\"]+\"} 1$", text, re.MULTILINE), text)

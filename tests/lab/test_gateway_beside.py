@@ -436,7 +436,7 @@ def test_a_routed_connection_stays_routed():
         masquerade(lab)
         process = start_gateway(lab, args=("--lan", "lan", "--converter-timeout", "1"))
         with listening(lab.server, lab.server.addr4) as listener:
-            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            with pair(phone, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the router")
                 lab.convertd()
                 client.sendall(b"x")

@@ -18,13 +18,13 @@ def test_reload():
         lines = ("converter " + lab.converter.addr4, "lan lan")
         configured = ConfiguredGateway(lab, *lines)
         with listening(lab.server, lab.server.addr4) as listener, \
-                pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+                pair(phone, lab.server.addr4, listener) as (client, server, peer):
             equal(peer, lab.converter.core4, "the server's client")
             configured.reload(*lines, "route destination 10.8.0.1")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            with pair(phone, lab.server.addr4, listener) as (_, _, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the router")
             configured.fail_to_reload(*lines, "nonsense")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            with pair(phone, lab.server.addr4, listener) as (_, _, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the rules before are in force")
             client.sendall(b"x")
             equal(server.recv(1), b"x", "a byte on the open connection")
@@ -45,8 +45,8 @@ def test_reload_without_some_clients():
                 equal(other.recv(1), b"x", "a byte on the open connection")
 
         with listening(lab.server, lab.server.addr4) as listener, \
-                pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer), \
-                pair(lab.client, lab.server, lab.server.addr4, listener) as (program, program_server, program_peer):
+                pair(phone, lab.server.addr4, listener) as (client, server, peer), \
+                pair(lab.client, lab.server.addr4, listener) as (program, program_server, program_peer):
             client.settimeout(15)
             program.settimeout(15)
             equal((peer, program_peer), (lab.converter.core4, lab.converter.core4), "the server's clients")
@@ -56,7 +56,7 @@ def test_reload_without_some_clients():
                 configured.reload(converter, line)
                 exchange(client, server)
                 exchange(program, program_server)
-                with pair(host, lab.server, lab.server.addr4, listener) as (_, _, peer):
+                with pair(host, lab.server.addr4, listener) as (_, _, peer):
                     equal(peer, lab.client.wifi4, "the server's client with \"%s\" alone: the router" % line)
 
 

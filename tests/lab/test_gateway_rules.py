@@ -187,7 +187,7 @@ def limited(*args):
 
             def connected(host):
                 before = relayed()
-                client, server, peer = stack.enter_context(pair(host, lab.server, lab.server.addr4, listener))
+                client, server, peer = stack.enter_context(pair(host, lab.server.addr4, listener))
                 # while its session begins, a converted connection counts twice: once for its SYN
                 wait_until(lambda: peer != lab.converter.core4 or relayed() > before, 5, process.log_text)
                 return client, server, peer
@@ -229,7 +229,7 @@ def test_a_routed_syn_comes_again():
                 return sum(p.syn for p in wifi.packets())
             with contextlib.ExitStack() as stack:
                 for number in (1, 2):
-                    stack.enter_context(pair(phone, lab.server, lab.server.addr4, listener))
+                    stack.enter_context(pair(phone, lab.server.addr4, listener))
                     wait_until(lambda: process.log_text().count("connecting -> relay") == number, 5, process.log_text)  # pylint: disable=W0640
                 lab.server.run(["nft", "add table inet deaf; add chain inet deaf in { type filter hook input priority 0; }; "
                                 "add rule inet deaf in ip saddr %s drop" % lab.client.wifi4])

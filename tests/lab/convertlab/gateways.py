@@ -159,7 +159,7 @@ def listening(host, address, port=PORT):
 
 
 @contextlib.contextmanager
-def pair(phone, server, address, listener):
+def pair(phone, address, listener):
     """Yields both ends of a connection from the phone, and the address that the server sees."""
     error, client = connect(phone, address, PORT)
     equal(error, 0, "errno of connect()")
