@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 
-from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, kernel, long, main, sandbox
+from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, kernel, long, main, need, sandbox
 from convertlab.build import SRCDIR
 
 NOBODY = 65534
@@ -305,7 +305,7 @@ def test_sandboxes():
 def test_privileged_programs():
     """Set-user-ID, set-group-ID and file capabilities make the loader ignore LD_PRELOAD; if they have no effect, programs are converted."""
     if sandbox.in_user_namespace():
-        return "nothing, since there is but one user here; run it as root"
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with launcher() as run:
         program = run.compile("setuid")
         os.chown(program, NOBODY, 0)
@@ -330,7 +330,6 @@ def test_privileged_programs():
         os.setxattr(program, "security.capability", CAPABILITY)
         run.refuses_rightly(program, "file capabilities", uid=NOBODY)
         run.works(program)
-    return None
 
 
 def go_build(run, name, preamble, cgo):
@@ -348,8 +347,9 @@ def go_build(run, name, preamble, cgo):
 @long
 def test_go_programs():
     """convertize knows Go programs, with C or without, by what the Go linker writes (test_elf.c tests that without a Go compiler)."""
-    if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):
-        return "nothing: there is no Go compiler, or the build has sanitizers"
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("this build has sanitizers")
+    need("go", "golang-go")
     with launcher() as run:
         run.supervises(go_build(run, "go-static", "", "0"), "is a Go program")
         program = go_build(run, "go-with-c", "import \"C\"", "1")
@@ -357,13 +357,12 @@ def test_go_programs():
         check(result.stdout == "hello\n" and "is a Go program: its Go code" in result.stderr, result)
         equal(run.conversions(), 1, "conversions")
         run.works(program, warning="is a Go program: its Go code", converted=0, options=["--method", "preload"])
-    return None
 
 
 def test_programs_that_connect_by_themselves():
     """convertize supervises programs that make system calls past the C library, as Rust's rustix does; the doctor says so, too."""
     if os.environ.get("SANITIZER_PRELOAD"):
-        return "nothing: the build has sanitizers"
+        raise Unsuitable("this build has sanitizers")
     with launcher() as run:
         run.source = run.write("own-connects.c", "#include \"common/rawcall.h\"" + PROGRAM.replace("connect(", "RAWCALL(SYS_connect, "))
         program = run.compile("own-connects", "-O1", "-I", os.path.join(SRCDIR, "src"))
@@ -374,7 +373,6 @@ def test_programs_that_connect_by_themselves():
         said = run.lab.client.run([run.program, "check", "--library", run.library, "--converter", run.lab.converter.addr4, program],
                                   env={"CONVERT_BESIDE_VPN": "1"}).stdout
         check("convertize supervises it" in " ".join(said.split()), said)
-    return None
 
 
 def test_statuses_and_environment():
