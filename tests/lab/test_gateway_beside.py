@@ -6,8 +6,8 @@ import errno
 import signal
 import socket
 
-from convertlab import check, equal, long, main, wait_until, waits
-from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab import Unsuitable, check, equal, long, main, wait_until, waits
+from convertlab.gateways import PORT, add_lan, connect, gateway_lab, is_connected, listening, masquerade, outcome, pair, start_gateway
 from convertlab.links import Cable, Veth
 from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
 
@@ -126,7 +126,7 @@ def test_a_bridge_of_containers():
         one, two = add_container(lab, "one", 2), add_container(lab, "two", 3)
         for name in ("iptables", "ip6tables"):
             if not lab.client.has_sysctl("net.bridge.bridge-nf-call-" + name):
-                return "this kernel has no br_netfilter"
+                raise Unsuitable("this kernel has no br_netfilter")
             lab.client.sysctl("net.bridge.bridge-nf-call-" + name, 1)
         masquerade(lab)
         process = start_gateway(lab, args=("--lan", "docker9"))
@@ -139,7 +139,6 @@ def test_a_bridge_of_containers():
                 with sock, listener.accept()[0]:
                     pass
         equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
-    return None
 
 
 def test_marks_in_lookups():
@@ -337,7 +336,7 @@ def test_a_lost_answer():
             wait_until(lambda: sum(p.syn for p in lan.packets()) >= 2, 10, "the client's second SYN")
             phone.run(["nft", "delete table inet lossy"])
             client.settimeout(15)
-            wait_until(lambda: connected(client), 15, "the connection")
+            wait_until(lambda: is_connected(client), 15, "the connection")
             with listener.accept()[0] as accepted:
                 accepted.sendall(b"x")
                 equal(client.recv(1), b"x", "a byte")
@@ -361,12 +360,6 @@ def test_a_released_syn_is_lost():
                     client.settimeout(15)
                     equal(client.recv(1), b"x", "a byte")
                 equal([p.src for p in core.packets() if p.syn], [lab.converter.core4], "who sent SYNs to the server")
-
-
-def connected(sock):
-    with contextlib.suppress(OSError):
-        return bool(sock.getpeername())
-    return False
 
 
 def give_up(lab, phone, count):
