@@ -6,7 +6,7 @@ import socket
 import struct
 
 from convertlab import Link, check, equal, main, wait_until
-from convertlab.gateways import PORT, add_lan, connect, gateway_lab, give_addresses, listening, masquerade, pair, start_gateway
+from convertlab.gateways import PORT, add_lan, connect, family, gateway_lab, give_addresses, listening, masquerade, pair, start_gateway
 from convertlab.links import Cable, RunningLink, Veth
 from test_gateway_beside import DROPPING, nft, ways
 from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
@@ -77,12 +77,14 @@ def test_a_tunnel():
                 exchange(lab, phone, address)
 
 
-def exchange(lab, phone, address, size=300000):
-    """Moves bytes over a connection in both directions."""
-    with listening(lab.server, address, 90) as listener:
-        error, client = connect(phone, address, 90)
-        equal(error, 0, "errno of connect()")
-        with client, listener.accept()[0] as server:
+def exchange(lab, phone, address, size=300000, dscp=0):
+    """Moves bytes over a connection with this DSCP, in both directions. Returns the address that the server sees."""
+    with listening(lab.server, address, 90) as listener, phone.socket(family(address)) as client:
+        client.settimeout(15)
+        client.setsockopt(*((socket.IPPROTO_IPV6, socket.IPV6_TCLASS) if ":" in address else (socket.IPPROTO_IP, socket.IP_TOS)), dscp << 2)
+        equal(client.connect_ex((address, 90)), 0, "errno of connect()")
+        server, peer = listener.accept()
+        with server:
             server.settimeout(15)
             for one, two in ((client, server), (server, client)):
                 one.settimeout(15)
@@ -94,16 +96,18 @@ def exchange(lab, phone, address, size=300000):
                         part = len(two.recv(65536, socket.MSG_DONTWAIT if sent < size else 0))
                         check(part, "the connection ended")
                         got += part
+    return peer[0]
 
 
 def test_small_networks():
-    """Uplinks with the MTU of PPPoE and the least one of IPv6: bytes pass in both directions, in both families."""
+    """Uplinks with the MTU of PPPoE and the least one of IPv6: bytes pass in both directions and families, converted and routed."""
     with lans(wifi=Link(delay_ms=10, mtu=1280), lte=Link(delay_ms=15, mtu=1492)) as lab:
         phone = add_lan(lab)
         start_gateway(lab, args=("--lan", "lan", "--route", "destination :90 dscp 8"))
-        for address in (lab.server.addr4, lab.server.addr6):
-            equal(way(lab, phone, address), CONVERTED, address)
-            exchange(lab, phone, address)
+        for address, converter, router in ((lab.server.addr4, lab.converter.core4, lab.client.wifi4),
+                                           (lab.server.addr6, lab.converter.core6, lab.client.wifi6)):
+            for dscp, peer in ((0, converter), (8, router)):
+                equal(exchange(lab, phone, address, dscp=dscp), peer, "who connects to %s, with DSCP %d" % (address, dscp))
 
 
 def test_macvlan():

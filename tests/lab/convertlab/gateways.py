@@ -152,6 +152,7 @@ def is_connected(sock):
 def listening(host, address, port=PORT):
     """Yields a listening socket, from which the test itself accepts."""
     with host.socket(family(address)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((address, port))
         sock.listen()
         sock.settimeout(15)
