@@ -29,7 +29,7 @@ def remembering(lab):
 
 
 def transfer(lab, verb, env, size=BYTES, hours=0):
-    """Makes a whole transfer with an application under the shim, which fails if a byte is missing.
+    """Makes a whole transfer with an application under the shim, which fails if a byte is missing or wrong.
 
     hours: the application's clocks are ahead by so much.
     """

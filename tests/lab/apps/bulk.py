@@ -6,17 +6,18 @@
   bulk.py get|put tcp|mptcp ADDRESS PORT BYTES
 
 The client prints the seconds of the transfer. It asks by a line, "get BYTES" or "put BYTES"; at the end of a put the server answers a
-byte. Neither end compares the bytes, which are random. "mptcp" makes a plain MPTCP connect(), without data in the SYN, to compare the
-same paths without a converter.
+byte. Both know the bytes of a transfer, and the one that receives them compares them. "mptcp" makes a plain MPTCP connect(), without data
+in the SYN, to compare the same paths without a converter.
 """
-import os
+import hashlib
 import socket
 import sys
 import threading
 import time
 
 PROTOCOLS = {"tcp": socket.IPPROTO_TCP, "mptcp": 262}
-BLOCK = os.urandom(1 << 20)
+BLOCK = hashlib.shake_256(b"bulk").digest(1048573)  # repeated; a prime number of bytes, so that no buffer is a multiple of it
+TWICE = 2 * BLOCK  # has a block from each place on
 
 
 def send(sock, size):
@@ -25,13 +26,25 @@ def send(sock, size):
         size -= len(BLOCK[:size])
 
 
+def fail(text):
+    """Ends the client with an error, or the server's thread."""
+    print(text, file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
 def receive(sock, size):
-    buffer = bytearray(1 << 20)
-    while size > 0:
+    """Receives what send() sends."""
+    buffer, place = bytearray(len(BLOCK)), 0
+    while place < size:
         got = sock.recv_into(buffer)
         if not got:
-            sys.exit("the stream ended %d bytes early" % size)
-        size -= got
+            fail("the stream ended %d bytes early" % (size - place))
+        first = place % len(BLOCK)
+        if buffer[:got] != TWICE[first:first + got]:
+            fail("foreign: %d bytes behind %d, or a part of them" % (got, place))
+        place += got
+    if place > size:
+        fail("foreign: %d bytes behind the end" % (place - size))
 
 
 def serve_one(sock):
@@ -65,7 +78,8 @@ def transfer(verb, protocol, address, port, size):
             receive(sock, size)
         else:
             send(sock, size)
-            receive(sock, 1)
+            if sock.recv(1) != b".":
+                fail("the server has not received all")
         print("%.4f" % (time.monotonic() - start))
 
 

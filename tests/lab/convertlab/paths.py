@@ -157,8 +157,8 @@ def serve(lab):
 
 
 def download(lab, size):
-    """Starts a download through the converter, which fails if bytes are missing; nothing compares them."""
-    return lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, size and 6000, size], name="download",
+    """Starts a download through the converter, which fails if bytes are missing or wrong."""
+    return lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, size], name="download",
                             env=lab.converted(CONVERT_CACHE="none"))
 
 
