@@ -95,9 +95,10 @@ def test_fallback():
             check(run.logged("direct, the converter fails"), run.stderr)
             run = place.connect(*way, options=["--fallback", "none"])
             equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
-        silent = "10.9.0.77"  # nobody has this address
-        run = place.connect("nonblocking", env={"CONVERT_ADDR": silent, "CONVERT_TIMEOUT": "1"})
+        run = place.connect("nonblocking", env={"CONVERT_ADDR": place.lab.addresses.blackhole4, "CONVERT_TIMEOUT": "4"})
         equal((run.lines[0].get("answer"), run.lines[0].get("protocol")), ("hello", TCP), run.stdout + run.stderr)
+        # the default is 3 s
+        check(float(run.lines[0]["connected_ms"]) >= 4000, "connected before CONVERT_TIMEOUT: " + run.stdout + run.stderr)
 
 
 INHERITS = """
@@ -140,7 +141,7 @@ def test_losses():
     """At 5 % loss each connection succeeds, and gets the server's answer. None is direct on an MPTCP socket."""
     with bench(wifi=Link(delay_ms=5, loss=0.05)) as place:
         for way in ([], ["nonblocking"]):
-            count = 20 * repetitions(1)
+            count = repetitions(20)
             run = place.connect("threads=%d" % count, *way, timeout=120)
             equal([line.get("answer") for line in run.lines], ["hello"] * count, run.stdout + run.stderr)
             direct = run.logged(": direct")
