@@ -5,12 +5,13 @@ import os
 import time
 
 from convertlab import Lab, Link, check, equal, long, main, waits
-from convertlab.peers import TCP, Client, connect
-from convertlab.waiting import LabError, wait_until
+from convertlab.peers import TCP, Client, asked_to_connect, connect
+from convertlab.waiting import LabError, patience, wait_until
 
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 PORT = 1234
 TIMEOUT = 3.0    # CONVERT_TIMEOUT's default
+LATE = 5700      # ms that a connection may be later than a direct one: CONVERT_TIMEOUT twice, or the kernel's own repeats, would be more
 PACKETS = 8      # how many of each direction are lost, one by one: more than a handshake has
 ECHO = 7
 WAYS = ("away", "back")
@@ -125,7 +126,7 @@ def one_lost(hold, mptcp, warm):
         wrong = []
         found = converters.connect()
         for case, (ms, said) in found.items():
-            if said != "hello" or ms > direct[case] + TIMEOUT * 1000 or "converted over" not in converters.logged(case):
+            if said != "hello" or ms > patience(direct[case] + LATE) or "converted over" not in converters.logged(case):
                 wrong.append("%s: %.1f ms, direct %.1f: %s\n%s" % (case, ms, direct[case], said, converters.logged(case)))
         check(not wrong, "\n".join(wrong))
         longest = max(found, key=lambda case: found[case][0] - direct[case])
@@ -198,7 +199,7 @@ def a_reset_lost(mptcp, fastopen=3):
         converters.lose()
         found = converters.connect(lab.addresses.refused_port)
         wrong = ["%s: %.1f ms, %s\n%s" % (case, ms, said, converters.logged(case)) for case, (ms, said) in found.items()
-                 if said != REFUSED or ms > 1000 + TIMEOUT * 1000]
+                 if said != REFUSED or ms > patience(1000 + LATE)]
         check(not wrong, "\n".join(wrong))
         logs = [converters.logged(case) for case in cases()]
         resets = [log for log in logs if "Connection reset by peer" in log]
@@ -248,9 +249,9 @@ def vanishing(warm):
         first, second = one(lab), one(lab, ECHO + 1)
         equal((first[1], second[1]), ("hello", "hello"), "the echoes")
         # CONVERT_TIMEOUT once, and not twice
-        check(first[0] < TIMEOUT * 1900, "the first connection took %.0f ms" % first[0])
-        check(second[0] < TIMEOUT * 900, "the next one took %.0f ms\n%s" % (second[0], lab.shim_log()))
-        check("left alone for 30 s\n" in lab.shim_log(), lab.shim_log())
+        check(first[0] < patience(LATE), "the first connection took %.0f ms" % first[0])
+        log = lab.shim_log()
+        check("left alone for 30 s\n" in log and log.count(":%d: direct: the converter is left alone for a while" % (ECHO + 1)) == 1, log)
 
 
 @long
@@ -267,7 +268,7 @@ def silent_server(hold):
         lab.echo(ECHO)
         # the server never answers, not even directly
         waiting = lab.client.popen(["python3", "-c", CLIENT, lab.addresses.blackhole4, str(ECHO)], env=remembering(lab), name="waits")
-        wait_until(lambda: "direct, the converter fails" in lab.shim_log(), 6, lab.shim_log)
+        wait_until(lambda: "direct, the converter fails" in lab.shim_log(), 20, lab.shim_log)
         check("left alone for 30 s for this server" in lab.shim_log(), lab.shim_log())
         equal(one(lab)[1], "hello", "what another server says")
         check("%s:7: converted over MPTCP" % lab.server.addr4 in lab.shim_log(), lab.shim_log())
@@ -276,7 +277,9 @@ def silent_server(hold):
         lab.server.ip("route add blackhole 10.8.0.69")
         probes = lab.client.counters()["TcpExtTCPKeepAlive"]
         waiting = lab.client.popen(["python3", "-c", CLIENT, "10.8.0.69", str(ECHO)], env=remembering(lab), name="waits")
-        wait_until(lambda: lab.client.counters()["TcpExtTCPKeepAlive"] > probes + 2 * TIMEOUT, 20, "probes")
+        wait_until(lambda: lab.client.counters()["TcpExtTCPKeepAlive"] > probes, 20, "a probe")
+        over = time.monotonic() + 2 * TIMEOUT
+        wait_until(lambda: time.monotonic() > over and lab.client.counters()["TcpExtTCPKeepAlive"] > probes + 2, 20, "more probes")
         check("10.8.0.69:" not in lab.shim_log(), lab.shim_log())
         waiting.kill()
 
@@ -297,10 +300,14 @@ def test_no_converter():
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, PORT, "silent"], PORT, name="silent")
         for port in range(ECHO, ECHO + 4):
             lab.echo(port)
-        times = [one(lab, port) for port in (ECHO, ECHO, ECHO + 1, ECHO + 2, ECHO + 3)]
+        times, asked = [], []
+        for port in (ECHO, ECHO, ECHO + 1, ECHO + 2, ECHO + 3):
+            with lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as capture:
+                times.append(one(lab, port))
+            asked.append(bool(asked_to_connect(capture)))
         equal([said for _, said in times], ["hello"] * 5, "the echoes")
-        equal([ms > 1000 for ms, _ in times], [True, False, True, True, False], "which ones have waited, of %s" % (times,))
-        check(max(ms for ms, _ in times) < TIMEOUT * 1500, "one has waited too long, of %s" % (times,))
+        equal(asked, [True, False, True, True, False], "which ones have asked, of %s" % (times,))
+        check(max(ms for ms, _ in times) < patience(LATE), "one has waited too long, of %s" % (times,))
 
 
 KEEPALIVE = """
