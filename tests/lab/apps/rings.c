@@ -12,7 +12,7 @@
  * "waiting", but begins all connections first.
  *
  * Prints a line for each connection: "right", "failed: ERROR", or "wrong: " and bytes that no echo server sends. At the end a line on
- * standard error has the time of all connect() calls.
+ * standard error says how many connect() calls have waited for the connection.
  */
 #include "common/rawcall.h"
 
@@ -30,7 +30,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define HELLO "hello, I am a ring"
 #define CONNECTIONS_MAX 1000
@@ -240,12 +239,13 @@ static void go_on(const struct way *way, struct connection *made, bool last)
 	close(made->fd);
 }
 
-static double now_ms(void)
+/* Tells whether @fd is connected, without asking a preloaded library. */
+static bool is_connected(int fd)
 {
-	struct timespec now;
+	struct sockaddr_in peer;
+	socklen_t len = sizeof(peer);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+	return RAWCALL(SYS_getpeername, fd, &peer, &len) == 0;
 }
 
 int main(int argc, char *argv[])
@@ -256,7 +256,7 @@ int main(int argc, char *argv[])
 	static struct connection made[CONNECTIONS_MAX];
 	const struct way *way = NULL;
 	const int count = argc == 7 ? atoi(argv[6]) : 0;
-	double took = 0;
+	int waited = 0;
 
 	for (size_t i = 0; argc == 7 && i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (strcmp(argv[1], ways[i].name) == 0)
@@ -267,15 +267,13 @@ int main(int argc, char *argv[])
 	if (strcmp(argv[3], "first") == 0)
 		ring_make(raw);
 	for (int i = 0; i < count; i++) {
-		const double before = now_ms();
-
 		made[i] = begin(way, &server, files, raw);
-		took += now_ms() - before;
+		waited += is_connected(made[i].fd);
 		if (!way->together)
 			go_on(way, &made[i], i == count - 1);
 	}
 	for (int i = 0; i < count && way->together; i++)
 		go_on(way, &made[i], i == count - 1);
-	fprintf(stderr, "%d connect() took %.1f ms\n", count, took);
+	fprintf(stderr, "%d of %d connect() have waited\n", waited, count);
 	return 0;
 }
