@@ -11,7 +11,7 @@ import os
 import socket
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, wait_until, waits
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, side_by_side, wait_until, waits
 from convertlab.forging import LINUX, MP_CAPABLE, Forge, route_back, victim
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
@@ -108,9 +108,9 @@ def test_each_icmp_code():
             for protocol in (TCP, MPTCP):
                 got, _ = blindly(lab, address, 80, protocol)
                 equal(errno.errorcode.get(got, got), errno.errorcode.get(want, want), "errno for %s (%d)" % (code, protocol))
-            # a client of the other family has an error at once, too
-            got, seconds = blindly(lab, address, 80, v6=family == "ip")
-            check(isinstance(got, int) and got != 0 and seconds < 5, "%s from the other family: %s after %.1f s" % (code, got, seconds))
+            # a client of the other family has an error, too
+            got, _ = blindly(lab, address, 80, v6=family == "ip")
+            check(isinstance(got, int) and got != 0, "%s from the other family: %s" % (code, got))
             lab.server.run(["nft", "delete", "table", "inet", "box"])
 
 
@@ -349,7 +349,8 @@ def test_forged_syn_of_the_same_port():
                         check(client.end()[0].endswith(b"answer"), "what came")
                         check(client.confirmed(), "its SYN+ACK confirms nothing")
                         seconds = time.monotonic() - begun
-                        check(seconds < 2, "%.1f s" % seconds)
+                        # convertd forgets the forged SYN after that
+                        check(seconds < patience(3.5), "%.1f s" % seconds)
 
 
 @kernel.needs("fastopen")
