@@ -96,7 +96,7 @@ children = []
 for _ in range(12):
     children.append(os.fork())
     if not children[-1]:
-        signal.alarm(8)
+        signal.alarm(60)
         descriptors = [os.dup(0) for _ in range(200)]
         while True:
             socket.socket().listen()
