@@ -266,8 +266,11 @@ def test_alone():
 
 def test_places():
     """At most CONVERT_LABS files run at once, however many make starts."""
-    program = "def test_toy():\n    open(os.path.join(PLACE, 'log'), 'a').write('+')\n    select.select([], [], [], 0.2)\n" \
-        "    open(os.path.join(PLACE, 'log'), 'a').write('-')\n"
+    # each waits until two have run at once, and then a while, in which a third one would be seen
+    program = "def two():\n    marks = open(os.path.join(PLACE, 'log')).read()\n" \
+        "    return any(marks[:at].count('+') - marks[:at].count('-') >= 2 for at in range(len(marks) + 1))\n" \
+        "def test_toy():\n    open(os.path.join(PLACE, 'log'), 'a').write('+')\n    wait_until(two, 30)\n" \
+        "    select.select([], [], [], 0.2)\n    open(os.path.join(PLACE, 'log'), 'a').write('-')\n"
     with toys() as field:
         running = [field.start("test_%d.py" % number, program, CONVERT_LABS="2") for number in range(6)]
         for process in running:
