@@ -5,28 +5,54 @@
 On MPTCP, Linux before 6.18 shows nothing behind bytes that it has shown before, and loops without end if MSG_WAITALL wants more.
 """
 import os
+import re
+import signal
 import socket
-import threading
-import time
+import subprocess
 
-from convertlab import Lab, Link, check, equal, main
-
+from convertlab import Lab, Link, check, equal, main, patience, wait_until
 
 PEEKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "peeks.py")
 
 
-def answer(listening, times):
-    """Answers each letter on `times` connections by five bytes, a capital after a moment; closes after "Z"."""
-    for _ in range(times):
-        sock, _ = listening.accept()
-        with sock:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while letter := sock.recv(1):
-                if letter.isupper():
-                    time.sleep(0.3)  # so that the program waits
-                if letter == b"Z":
-                    break
-                sock.sendall(letter * 5)
+def status(process, name):
+    """A line of /proc/PID/status."""
+    with open("/proc/%d/status" % process.pid, encoding="utf-8") as file:
+        return re.search(r"^%s:\s*(\S+)" % name, file.read(), re.M)[1]
+
+
+def sleeps(process):
+    """Tells whether the program sleeps, and has handled all signals; that first, as a signal wakes it."""
+    return int(status(process, "ShdPnd"), 16) == 0 and status(process, "State") == "S"
+
+
+def serve(process, sock):
+    """Answers each letter by five bytes, a capital once the program waits; interrupts it at "I" and "F", and closes after "Z"."""
+    while letter := sock.recv(1):
+        if letter.isupper():
+            wait_until(lambda: sleeps(process), 10, "the program to wait")
+        if letter in b"IF":
+            process.send_signal(signal.SIGALRM)
+        if letter == b"F":
+            wait_until(lambda: sleeps(process), 10, "the program to wait again")
+        if letter == b"Z":
+            break
+        if letter != b"I":
+            sock.sendall(letter * 5)
+
+
+def seen(lab, listening, env=None):
+    """What the program says."""
+    process = lab.client.popen(["python3", PEEKS, lab.server.addr4, 1900], env=env, stdout=subprocess.PIPE)
+    sock, _ = listening.accept()
+    with sock, process.stdout:
+        sock.settimeout(patience(30))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        serve(process, sock)
+        sock.close()
+        said = process.stdout.read().decode()
+    equal(process.wait(30), 0, "the program's status; it says " + said)
+    return said
 
 
 def test_what_is_seen():
@@ -34,14 +60,11 @@ def test_what_is_seen():
     with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1)) as lab, lab.server.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((lab.server.addr4, 1900))
         listening.listen(1)
-        server = threading.Thread(target=answer, args=(listening, 2))
-        server.start()
+        listening.settimeout(patience(30))
         lab.convertd()
-        direct = lab.client.run(["python3", PEEKS, lab.server.addr4, 1900]).stdout
+        direct = seen(lab, listening)
         equal(direct.splitlines()[-1], "taken aaaaabbbbbCCCCCDDDDDEEEEEFFFFF", "all that has come")
-        said = lab.client.run(["python3", PEEKS, lab.server.addr4, 1900], env=lab.converted()).stdout
-        server.join()
-        equal(said, direct, "converted")
+        equal(seen(lab, listening, lab.converted()), direct, "converted")
         check("converted over MPTCP" in lab.shim_log(), lab.shim_log())
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """peeks.py ADDRESS PORT - looks at a stream by MSG_PEEK in several ways, and prints the bytes that each shows
 
-It sends the server a letter for the next part of the stream, which comes at once for a small letter, and later for a capital one.
+It sends the server a letter for the next part of the stream, which comes at once for a small letter, and for a capital one when this
+program waits. At "I" the server interrupts it by SIGALRM instead, at "F" before.
 """
 import select
 import signal
@@ -48,10 +49,9 @@ say("time is over", sock.recv(30, ALL))
 limit(0, 0)
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.siginterrupt(signal.SIGALRM, True)
-signal.setitimer(signal.ITIMER_REAL, 0.2)
+ask(b"I")
 say("interrupted", sock.recv(30, ALL))
 signal.siginterrupt(signal.SIGALRM, False)
-signal.setitimer(signal.ITIMER_REAL, 0.1)
 ask(b"F")
 say("interrupted between", sock.recv(30, ALL))
 sock.setblocking(False)
