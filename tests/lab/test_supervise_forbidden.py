@@ -3,10 +3,11 @@
 """test_supervise_forbidden.py - a supervised program bypasses no prohibition: of direct connections, or of its own sandbox"""
 import os
 
-from convertlab import Unsuitable, check, equal, main
+from convertlab import Unsuitable, check, equal, main, wait_until
 from convertlab.programs import c_program
 from convertlab.supervised import MPTCP, PORT, TCP, Run, bench
 from test_supervise import INHERITS
+from test_without_fastopen import removed
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 CLOSED = ["--fallback", "none"]
@@ -199,7 +200,7 @@ def test_control_groups():
             run = act(place, "sock = socket.socket()\n" + move + "print(connect(sock))")
             equal(run.stdout.strip(), "connected protocol=" + MPTCP, "a socket stays in the group in which it was made: " + run.stderr)
     finally:
-        os.rmdir(group)
+        wait_until(lambda: removed(group), what="the processes of %s to end" % group)
 
 
 if __name__ == "__main__":
