@@ -7,11 +7,10 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 
 from convertlab import Unsuitable, check, equal, long, main
-from convertlab.applications import NAME, application, digest, digest_of_pattern
+from convertlab.applications import NAME, application, digest, digest_of_pattern, git
 from convertlab.programs import APPS, go_program
 from convertlab.servers import pattern
 from convertlab.webserver import Web
@@ -160,14 +159,6 @@ def test_docker(run):
 
 
 # --- git -----------------------------------------------------------------------------------------------------------------
-
-
-def git(*arguments, cwd):
-    """Runs git outside the lab, without the user's configuration."""
-    env = dict(os.environ, HOME=cwd, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="lab", GIT_AUTHOR_EMAIL="lab",
-               GIT_COMMITTER_NAME="lab", GIT_COMMITTER_EMAIL="lab")
-    return subprocess.run(["git", *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True).stdout
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"

@@ -4,11 +4,10 @@
 import hashlib
 import os
 import random
-import subprocess
 import sys
 
 from convertlab import check, equal, long, main
-from convertlab.applications import NAME, application, digest, digest_of_pattern
+from convertlab.applications import NAME, application, digest, digest_of_pattern, git
 from convertlab.webserver import Web
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -111,14 +110,6 @@ def test_wrk(run):
     script = run.write("check.lua", WRK)
     said = run(["wrk", "-t2", "-c16", "-d1s", "-s", script, "http://%s/pieces/3" % NAME]).stdout
     check("requests in" in said and "Socket errors" not in said and "wrong" not in said, said)
-
-
-def git(*arguments, cwd):
-    """Runs git outside the lab, without the user's configuration."""
-    env = dict(os.environ, HOME=cwd, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="lab", GIT_AUTHOR_EMAIL="lab",
-               GIT_COMMITTER_NAME="lab", GIT_COMMITTER_EMAIL="lab")
-    return subprocess.run(["git", *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True).stdout
 
 
 def git_server(lab):

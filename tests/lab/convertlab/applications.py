@@ -19,6 +19,7 @@ import hashlib
 import os
 import re
 import socket
+import subprocess
 import time
 
 from . import kernel, sandbox
@@ -80,6 +81,14 @@ def _launcher(lab, env, method):
         env["LD_PRELOAD"] = ":".join(sanitizers)
     env["CONVERT_LIBRARY"] = lab.build.shim
     return [lab.build.program("convertize"), "--config", "none", *([] if method == "auto" else ["--method", method]), "--"]
+
+
+def git(*arguments, cwd):
+    """Runs git outside the lab, without the user's configuration."""
+    env = dict(os.environ, HOME=cwd, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="lab", GIT_AUTHOR_EMAIL="lab",
+               GIT_COMMITTER_NAME="lab", GIT_COMMITTER_EMAIL="lab")
+    return subprocess.run(["git", *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True).stdout
 
 
 def digest(path):
