@@ -11,6 +11,7 @@ import threading
 import time
 
 from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until, waits
+from convertlab.hosts import is_alive
 from convertlab.manager import Manager
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, error, extended_header
 from convertlab.systemd import Systemd
@@ -139,15 +140,6 @@ def load(lab):
     more.said = "%d clients, the slowest took %.0f ms" % (sum(len(kind.times) for kind in comers), 1000 * slowest)
 
 
-def alive(number):
-    """Tells whether a process still runs."""
-    try:
-        with open("/proc/%d/stat" % number, encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def tables(lab):
     """Returns the nftables tables of the converter's host."""
     return lab.converter.run(["nft", "list", "tables"]).stdout
@@ -174,14 +166,14 @@ def test_service_manager():
                     check(took < 10, "the restart took %.1f s" % took)
                     downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
                     serving.append(process.serving)
-            check(all(alive(number) for number in serving), "a process has not waited for its download")
+            check(all(is_alive(number) for number in serving), "a process has not waited for its download")
             for number, download in zip(serving, downloads):
                 download.end()
                 if number != process.serving:
-                    wait_until(lambda: not alive(number), 10, "the end of a process without sessions")  # pylint: disable=W0640
+                    wait_until(lambda: not is_alive(number), 10, "the end of a process without sessions")  # pylint: disable=W0640
             equal(process.stop(), 0, "the status")
             manager.forget()
-            wait_until(lambda: not alive(serving[-1]), 10, "the end of the last process")
+            wait_until(lambda: not is_alive(serving[-1]), 10, "the end of the last process")
     return more.said
 
 
@@ -299,7 +291,7 @@ def test_next_one_fails():
                 configure(text)
                 process = manager.start("--config", path)
                 equal(process.wait(20), status, "the status with a wrong configuration: " + process.log_text())
-            check(alive(old), "the old one hasn't gone on with its download")
+            check(is_alive(old), "the old one hasn't gone on with its download")
             configure("")
             process = manager.start("--config", path)
             manager.wait("READY=1")
@@ -307,7 +299,7 @@ def test_next_one_fails():
                 extended_header(client.answer())
                 equal(client.read(8), b"12345678", "the echo")
         download.end()
-        wait_until(lambda: not alive(old), 10, "the end of the old one")
+        wait_until(lambda: not is_alive(old), 10, "the end of the old one")
         equal(process.stop(), 0, "the status")
 
 
@@ -324,7 +316,7 @@ def test_stopped_for_good():
             process.send_signal(signal.SIGTERM)
             manager.wait("STOPPING=1")
             equal(process.wait(5), 0, "the status")
-            check(alive(serving), "the serving process has gone with its session")
+            check(is_alive(serving), "the serving process has gone with its session")
             manager.forget()
 
             def refused():
@@ -339,7 +331,7 @@ def test_stopped_for_good():
             wait_until(refused, 5, "new clients to be refused")
             sock.sendall(b"d")
             equal(client.read(1), b"d", "a byte in the drain")
-            wait_until(lambda: not alive(serving), 10, "the end of the drain")
+            wait_until(lambda: not is_alive(serving), 10, "the end of the drain")
             equal(client.end(), (b"", "reset"), "the end of a session that was cut")
             sock.close()
         equal(tables(lab), "", "tables")

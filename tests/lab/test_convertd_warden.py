@@ -5,6 +5,7 @@ import os
 import signal
 
 from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.hosts import is_alive
 from convertlab.peers import Client, Server, converter, extended_header
 
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
@@ -13,15 +14,6 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 def near(**options):
     """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
-
-
-def is_there(number):
-    """Tells whether there is such a process that isn't a zombie."""
-    try:
-        with open("/proc/%d/stat" % number, encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def names(numbers):
@@ -61,7 +53,7 @@ def test_one_dies_with_the_other():
                 extended_header(client.send(server.connect()).answer())
                 os.kill(getattr(process, killed), number)
                 equal(process.wait(10), -number, "the status")
-                wait_until(lambda: not is_there(serving), 5, "the end of the serving process")
+                wait_until(lambda: not is_alive(serving), 5, "the end of the serving process")
             # wait() waited for the main process only: the survivor may still have the listener
             wait_until(lambda: not lab.converter.listening(1234), 5, "the listener to be closed")
 

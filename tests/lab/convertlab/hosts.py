@@ -53,6 +53,15 @@ def _remove_namespace(path):
     os.unlink(path)
 
 
+def is_alive(number):
+    """Tells whether there is a process with this ID that isn't a zombie."""
+    try:
+        with open("/proc/%d/stat" % number, encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class CommandError(LabError):
     """A command failed or took too long. `result` is its CompletedProcess, None after a time-out."""
 
