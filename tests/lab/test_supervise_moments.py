@@ -12,6 +12,7 @@ import signal
 
 from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, side_by_side, wait_until, waits
 from convertlab.programs import c_program, go_program
+from convertlab.supervised import first_lost
 
 PORT, SILENT, CLOSED = 7, 11, 9
 OVER = kernel.supervised_verdict()
@@ -136,11 +137,9 @@ def test_no_foreign_byte():
 
 def test_response_behind_a_lost_syn():
     """Nor do other threads read a response that comes because the SYN was lost."""
-    lost = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst 1 packets drop\n }\n}\n")
     with place(delay_ms=20) as here:
         for _ in range(repetitions(3)):
-            here.lab.converter.run(["nft", "-f", "-"], input=lost)
+            here.lab.converter.run(["nft", "-f", "-"], input=first_lost(1))
             here.as_directly("reader")
             here.lab.converter.run(["nft", "delete", "table", "inet", "lost"])
 

@@ -13,6 +13,7 @@ from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeou
 from convertlab.forging import LINUX, Forge, route_back, victim
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.programs import c_program
+from convertlab.supervised import first_lost
 from test_silence_blind import asks
 from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
@@ -69,10 +70,6 @@ def test_first_connections():
     return "after %s s" % ", ".join(waited)
 
 
-FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-              "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n")
-
-
 @timeout(120)
 @kernel.needs("fastopen")
 def test_socket_that_is_elsewhere():
@@ -87,7 +84,7 @@ def test_socket_that_is_elsewhere():
         lab.server.ip("addr add %s/32 dev lo" % other)
         for word, lost, peer in (("moved", 1, lab.server.addr4), ("child", 1, lab.server.addr4), ("parent", 1, lab.server.addr4),
                                  ("again", 2, other), ("refused", 0, lab.server.addr4)):
-            lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % lost if lost else "table inet lost {\n}\n")
+            lab.converter.run(["nft", "-f", "-"], input=first_lost(lost) if lost else "table inet lost {\n}\n")
             said = lab.client.run([*slow.launcher, program, lab.server.addr4, word, other], env=slow.environment(), check=False).stdout
             equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
             lab.converter.run(["nft", "delete", "table", "inet", "lost"])

@@ -3,12 +3,11 @@
 """test_supervise_times.py - on long links, connect() of supervised event loops returns at once, and lost SYNs are repeated in time"""
 from convertlab import Lab, Link, check, equal, main, measured_between, measures
 from convertlab.programs import c_program
+from convertlab.supervised import first_lost
 from test_supervise_streams import TALLY, Counted, fields
 
 LONGEST_MS = 10
 MANY = 200
-ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n" % MANY)
 
 
 @measures
@@ -36,7 +35,7 @@ def test_many_lost_at_once():
         counted = Counted(lab)
         static = c_program("streams-static", TALLY, flags=["-static"])
         counted.run([static], ["epoll"], "chorus", supervised=True)
-        lab.converter.run(["nft", "-f", "-"], input=ALL_LOST)
+        lab.converter.run(["nft", "-f", "-"], input=first_lost(MANY))
         command = [*counted.launcher, static, lab.server.addr4, "chorus", MANY, MANY, "epoll"]
         got = fields(lab.client.run(command, env=counted.environment(), timeout=100).stdout)
         equal((got["foreign"], got["peers"], got["done"] + got["failed"]), (0, 0, MANY), str(got))

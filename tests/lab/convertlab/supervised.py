@@ -16,8 +16,6 @@ TCP, MPTCP = "6", "262"
 SYN, SYNACK = ("dport", "syn"), ("sport", "(syn | ack)")
 SILENT_MAGIC = b"\x6c\x63"  # doc/private-tlvs.md
 
-FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-              "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n")
 PORT, CLOSED = "7", "9"
 
 # compiler and flags for each kind of program
@@ -27,6 +25,12 @@ KINDS = {
     "i386": ["i686-linux-gnu-gcc", "-static"],
     "dynamic": ["gcc"],
 }
+
+
+def first_lost(count, packets=SYN):
+    """The rules by which a host loses the first `count` SYNs or SYN+ACKs of connections to the converter that arrive."""
+    return ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+            "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n" % (*packets, count))
 
 
 def build(kind, place):
@@ -87,7 +91,7 @@ class Bench:
         request unless `repeatable` is false, is later than that.
         """
         host = self.lab.converter if packets == SYN else self.lab.client
-        host.run(["nft", "-f", "-"], input=FIRST_LOST % (*packets, count))
+        host.run(["nft", "-f", "-"], input=first_lost(count, packets))
         with self.lab.capture(self.lab.client, "wifi", "tcp port 1234") as capture:
             yield
         host.run(["nft", "delete", "table", "inet", "lost"])
