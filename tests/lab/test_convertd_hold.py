@@ -5,20 +5,17 @@
 The tests compare the order of packets within one capture on one host; delays that they need are the links'.
 """
 import contextlib
-import fcntl
 import json
 import os
 import signal
 import socket
-import struct
-import termios
 import time
 
 from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
-                              descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
+                              descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, unsent, writable)
 from convertlab.withheld import DROP_FORGED, WITHOUT_NET_ADMIN, captures, far, first, forged, overflow, queue_fields, syns_to
 from test_begin import curl, served
 
@@ -218,7 +215,7 @@ def test_server_that_speaks_first():
                 sock.sendall(b"220 hello")
                 if ends:
                     sock.shutdown(socket.SHUT_WR)
-                wait_until(lambda: not unacknowledged(sock), 10, "the greeting to arrive")  # pylint: disable=W0640
+                wait_until(lambda: not unsent(sock), 10, "the greeting to arrive")  # pylint: disable=W0640
             client.sock.settimeout(10)
             extended_header(client.answer())
             equal(client.read(9), b"220 hello", "the greeting")
@@ -235,11 +232,6 @@ def stopped(process):
         yield
     finally:
         os.kill(process.serving, signal.SIGCONT)
-
-
-def unacknowledged(sock):
-    """Returns how many of the socket's bytes the other side hasn't acknowledged, its FIN included."""
-    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, b"1234"))[0]
 
 
 # --- SYNs that aren't withheld, or not for long ---------------------------------------------------------------

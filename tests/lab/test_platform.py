@@ -21,7 +21,7 @@ import time
 
 from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_WSCALE, parse, round_trips
-from convertlab.peers import read_exactly
+from convertlab.peers import read_exactly, unsent
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
@@ -207,17 +207,12 @@ def test_peek_again():
             accepted.sendall(b"abc")
             wait_until(lambda: peek(client) == b"abc", 5, "three bytes")
             accepted.sendall(b"defghij")
-            wait_until(lambda: unread_by_peer(accepted) == 0, 5, "the acknowledgement of the others")
+            wait_until(lambda: unsent(accepted) == 0, 5, "the acknowledgement of the others")
             hidden = peek(client) != b"abcdefghij"
             equal(struct.unpack("i", fcntl.ioctl(client, termios.FIONREAD, bytes(4)))[0], 10, "readable bytes")
             equal(peek(client), b"abcdefghij", "what MSG_PEEK shows then")
             equal(client.recv(100), b"abcdefghij", "what is read")
     return "hidden until FIONREAD was asked" if hidden else "shown at once"
-
-
-def unread_by_peer(sock):
-    """Bytes that the peer's kernel hasn't acknowledged."""
-    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
 
 
 def test_epoll_mod_rearms():

@@ -7,12 +7,11 @@ developers. The library and convertd never leave an application, or a relay, wit
 fault; none fails on a kernel without it, for which the report says what can be relaxed.
 """
 import contextlib
-import fcntl
 import socket
 import struct
-import termios
 
 from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.peers import unsent
 from test_platform import IPPROTO_MPTCP, PORT
 
 REPRODUCER = "doc/reproducers/mptcp-fallback-overlap"
@@ -73,14 +72,9 @@ def connection(lab, client_protocol, server_protocol):
             yield client, server
 
 
-def unacknowledged(sock):
-    """Bytes that the peer hasn't acknowledged yet."""
-    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
-
-
 def lost_and_sent_again(lab, client, server):
     """Loses the acknowledgement of 60 bytes, and the first sending of the 1,000 behind them; returns the bytes that the client reads."""
-    wait_until(lambda: unacknowledged(server) == 0 and unacknowledged(client) == 0, 5, "all to be acknowledged")
+    wait_until(lambda: unsent(server) == 0 and unsent(client) == 0, 5, "all to be acknowledged")
     lab.wifi.wait_idle()
     lab.wifi.down("a-to-b")
     server.sendall(STREAM[:60])
@@ -98,7 +92,7 @@ def lost_and_sent_again(lab, client, server):
     server.sendall(STREAM[60:])
     wait_until(lambda: lab.wifi.stats()["b-to-a"]["down_drop"] > lost, 5, "the 1,000 bytes to be lost")
     lab.wifi.up()
-    wait_until(lambda: unacknowledged(server) == 0, 20, "all to be acknowledged")
+    wait_until(lambda: unsent(server) == 0, 20, "all to be acknowledged")
     # acknowledged bytes can be read
     read()
     read()

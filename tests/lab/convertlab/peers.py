@@ -371,7 +371,7 @@ def connected(lab, server, protocol=TCP, delivery="syn", early=b"", address=None
 
 
 def unsent(sock):
-    """Bytes that the other kernel hasn't acknowledged."""
+    """Bytes that the other kernel hasn't acknowledged, the FIN included."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
 
 
