@@ -6,9 +6,9 @@ import socket
 import struct
 
 from convertlab import Link, check, equal, main, wait_until
-from convertlab.gateways import PORT, add_lan, connect, family, gateway_lab, give_addresses, listening, masquerade, pair, start_gateway
+from convertlab.gateways import PORT, add_lan, connect, family, gateway_lab, give_addresses, listening, masquerade, start_gateway
 from convertlab.links import Cable, RunningLink, Veth
-from test_gateway_beside import DROPPING, nft, ways
+from test_gateway_beside import nft, ways
 from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
 
 PUBLIC4, PUBLIC6 = "11.22.33.44", "2600:22:33::44"
