@@ -10,7 +10,7 @@ import json
 import signal
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until
-from convertlab.paths import BULK, DEVICES, OURS, Nmcli, PathManager, bare, endpoints, ip, published, serve, stand_in
+from convertlab.paths import BULK, DEVICES, OURS, Nmcli, PathManager, bare, connections_end, endpoints, ip, published, serve, stand_in
 
 SIZE = 1500000
 STANDBY = 4000  # bytes of a subflow that stands by, from its SYN to its end, both ways
@@ -63,11 +63,6 @@ def environment(lab, wish, **variables):
     env = lab.converted(CONVERT_CACHE="none", CONVERT_PATHS=wish, CONVERT_LOG="-", **variables)
     env["LD_PRELOAD"] = env["LD_PRELOAD"].removesuffix(lab.build.shim)
     return env
-
-
-def connections_end(lab):
-    """Waits for the last packets of earlier connections."""
-    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
 
 
 def transfer(lab, wish, method="preload", verb="get", wrapper=(), **variables):

@@ -11,7 +11,7 @@ import os
 import re
 
 from convertlab import Lab, Link, check, equal, long, main, wait_until
-from convertlab.paths import BULK, DEVICES, PathManager, arrives, bare, endpoints, published, serve
+from convertlab.paths import BULK, DEVICES, PathManager, arrives, bare, connections_end, endpoints, published, serve
 
 QUOTA = ("--quota", "lte=2M:4M/day")
 COUNTERS = """add table inet bytes_of
@@ -65,10 +65,6 @@ def use_up(lab, size):
     lab.client.run(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, size])
     lab.client.run(["ip", "route", "del", lab.server.addr4])
     connections_end(lab)
-
-
-def connections_end(lab):
-    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
 
 
 def transfer(lab, method, size=1500000, wishes=""):

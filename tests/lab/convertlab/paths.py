@@ -167,6 +167,11 @@ def subflows(lab, address):
     return len(lab.client.run(["ss", "-Htn", "state", "established", "src", address, "dport", "=", ":1234"]).stdout.splitlines())
 
 
+def connections_end(lab):
+    """Waits for the last packets of the client's earlier connections."""
+    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
+
+
 def arrives(process):
     """Waits for the end of a transfer."""
     equal(process.wait(60), 0, "the transfer: " + process.log_text())
