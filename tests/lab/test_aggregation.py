@@ -21,13 +21,6 @@ BEHIND = "converted over MPTCP, request behind the handshake"
 PAST_THE_WINDOW = "MPTcpExtNoDSSInWindow"  # segments outside their connection's window, which this host has dropped
 
 
-def remembering(lab):
-    """The environment of applications that share what they learn of the converter."""
-    directory = os.path.join(lab.directory, "runtime")
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    return lab.converted(XDG_RUNTIME_DIR=directory)
-
-
 def transfer(lab, verb, env, size=BYTES, hours=0):
     """Makes a whole transfer with an application under the shim, which fails if a byte is missing or wrong.
 
@@ -88,7 +81,7 @@ def two_paths(near, far, queue, congestion):
              core=Link(delay_ms=1), congestion=congestion) as lab:
         lab.convertd()
         serve(lab)
-        told = [uses_both(lab, verb, remembering(lab)) for verb in ("get", "get", "put")]
+        told = [uses_both(lab, verb, lab.remembering()) for verb in ("get", "get", "put")]
         requests(lab, taken=2, behind=1)
         none_past_the_window(lab)
         return ", ".join(told)
@@ -125,7 +118,7 @@ def uncorrected(start, **options):
              core=Link(delay_ms=1)) as lab:
         start(lab)
         serve(lab)
-        told = [uses_both(lab, "get", {**env, **options}) for env in (lab.converted(), remembering(lab), remembering(lab))]
+        told = [uses_both(lab, "get", {**env, **options}) for env in (lab.converted(), lab.remembering(), lab.remembering())]
         requests(lab, taken=0, behind=3)
         none_past_the_window(lab)
         return ", ".join(told)

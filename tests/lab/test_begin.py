@@ -31,11 +31,8 @@ def lab_for(**options):
 
 
 def remembering(lab, name="runtime", **env):
-    """The environment of programs that share what they learn of converters and paths, in a directory of this name."""
-    directory = os.path.join(lab.directory, name)
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    env.setdefault("CONVERT_ADDR", lab.converter.addr4)
-    return lab.converted(XDG_RUNTIME_DIR=directory, **env)
+    """As Lab.remembering(), with the converter's IPv4 address alone."""
+    return lab.remembering(name, **{"CONVERT_ADDR": lab.converter.addr4, **env})
 
 
 def curl(lab, *options, env=None, size=10):

@@ -22,13 +22,6 @@ def near(**options):
     return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
 
 
-def remembering(lab, **env):
-    """An application's environment with a cache directory."""
-    directory = os.path.join(lab.directory, "runtime")
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    return lab.converted(XDG_RUNTIME_DIR=directory, **env)
-
-
 def scripted(lab, script, *response):
     return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, script, *response], 1234,
                                name="scripted")
@@ -37,13 +30,13 @@ def scripted(lab, script, *response):
 def hello(lab, port=7, **env):
     """One short-lived process, one connection."""
     said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), "poll", lab.server.addr4, port],
-                          env=remembering(lab, **env)).stdout
+                          env=lab.remembering(**env)).stdout
     check("answer b'hello'\nend b''\n" in said, said + lab.shim_log())
 
 
 def get(lab, **env):
     need("curl")
-    lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/100000" % lab.server.addr4], env=remembering(lab, **env))
+    lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/100000" % lab.server.addr4], env=lab.remembering(**env))
 
 
 def mptcp_syns(lab, capture):
@@ -183,7 +176,7 @@ def test_what_a_container_learns_stays_there():
         inside = "ip link set lo up && ip address add %s/32 dev lo && exec python3 %s poll %s 7" % (
             lab.converter.addr4, os.path.join(APPS, "connect_probe.py"), lab.server.addr4)
         for count in (1, 2):
-            lab.client.run(["unshare", "-n", "sh", "-c", inside], env=remembering(lab), check=False)
+            lab.client.run(["unshare", "-n", "sh", "-c", inside], env=lab.remembering(), check=False)
             equal(lab.shim_log().count("left alone for 30 s"), count, "refusals in\n" + lab.shim_log())
             hello(lab)
             equal(lab.shim_log().count(TAKEN), count, "conversions on the host in\n" + lab.shim_log())
@@ -214,7 +207,7 @@ def test_a_daemon_that_drops_its_rights():
         with open(os.path.join(lab.directory, "shim.log"), "wb") as log:
             os.fchmod(log.fileno(), 0o666)
         for _ in range(2):
-            said = lab.client.run(["python3", "-c", DROPS, lab.server.addr4], env=remembering(lab)).stdout
+            said = lab.client.run(["python3", "-c", DROPS, lab.server.addr4], env=lab.remembering()).stdout
             equal(said, "hello\nnot mapped\nhello\n", "what was said, and is in memory")
         check(kept(os.path.join(lab.directory, "runtime")), "nothing was kept")
         equal(lab.shim_log().count(TAKEN), 4, "conversions in\n" + lab.shim_log())
@@ -361,7 +354,7 @@ def test_what_is_remembered():
                                     (other, [(27, TAKEN), (29, TAKEN), (29, BEHIND)])):
             process = lab.convertd(arguments)
             for hours, verdict in verdicts:
-                transfer(lab, "get", remembering(lab), 100000, hours)
+                transfer(lab, "get", lab.remembering(), 100000, hours)
                 check(verdict in lab.shim_log().splitlines()[-1], "not \"%s\" after %d h in\n%s" % (verdict, hours, lab.shim_log()))
             process.stop()
 

@@ -228,9 +228,7 @@ def vanish(lab):
 
 
 def remembering(lab):
-    directory = os.path.join(lab.directory, "runtime")
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    return lab.converted(CONVERT_ADDR=lab.converter.addr4, XDG_RUNTIME_DIR=directory)
+    return lab.remembering(CONVERT_ADDR=lab.converter.addr4)
 
 
 def one(lab, port=ECHO, address=None):

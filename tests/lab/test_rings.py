@@ -8,7 +8,7 @@ import contextlib
 import re
 
 from convertlab import Lab, Link, between, check, equal, kernel, long, main, need, patience, side_by_side, timeout, waits
-from test_silence_shim import SILENTLY, learn, remembering
+from test_silence_shim import SILENTLY, learn
 
 RESET = "failed: Connection reset by peer"
 REFUSED = "failed: Connection refused"
@@ -45,7 +45,7 @@ def learned(loss=0, core_ms=20):
     with Lab(wifi=Link(delay_ms=10, loss=loss), lte=None, core=Link(delay_ms=core_ms)) as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         yield lab, env
 

@@ -8,7 +8,7 @@ apps/confined_probe.py run directly and under the shim.
 import os
 
 from convertlab import Lab, Link, Skip, check, equal, long, main, side_by_side
-from test_silence_shim import SILENTLY, learn, remembering
+from test_silence_shim import SILENTLY, learn
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SIGNALS = ["before", "ioctl", "process-group", "duplicate", "pending", "pending-ioctl"]
@@ -32,7 +32,7 @@ def test_signals():
         lab.convertd()
         lab.echo()
         for learned in (False, True):
-            env = remembering(lab) if learned else lab.converted()
+            env = lab.remembering() if learned else lab.converted()
             if learned:
                 learn(lab, env)
             for address in (lab.server.addr4, lab.server.addr6):
@@ -48,7 +48,7 @@ def test_signals_where_nothing_may_be_direct():
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab, CONVERT_FALLBACK="none")
+        env = lab.remembering(CONVERT_FALLBACK="none")
         learn(lab, env)
         equal(probe(lab, env, "signal_probe.py", "before", lab.server.addr4, "7"),
               probe(lab, None, "signal_probe.py", "before", lab.server.addr4, "7"), "before connect()")

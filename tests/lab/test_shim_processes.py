@@ -9,7 +9,7 @@ import os
 import time
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, waits
-from test_silence_shim import SILENTLY, remembering
+from test_silence_shim import SILENTLY
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROBE = os.path.join(HERE, "apps", "process_probe.py")
@@ -35,7 +35,7 @@ def scripted(lab, script, *response):
 
 def learned(lab, port, **variables):
     """An environment in which connections to that port of the server are silent, since a first one has filled the cache."""
-    env = remembering(lab, CONVERT_ADDR=lab.converter.addr4, **variables)
+    env = lab.remembering(CONVERT_ADDR=lab.converter.addr4, **variables)
     program = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2]))).recv(1000)"
     lab.client.run(["python3", "-c", program, lab.server.addr4, port], env=env)
     return env

@@ -21,13 +21,6 @@ def far(loss=0, **options):
     return Lab(wifi=Link(delay_ms=10, loss=loss), lte=None, core=Link(delay_ms=20), **options)
 
 
-def remembering(lab, **env):
-    """An application's environment, with a cache that starts empty in each lab."""
-    directory = os.path.join(lab.directory, "runtime")
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    return lab.converted(XDG_RUNTIME_DIR=directory, **env)
-
-
 def probe(lab, way, env, port=7, address=None):
     result = lab.client.run(["python3", PROBE, way, address or lab.server.addr4, port], env=env)
     return result.stdout.splitlines()
@@ -56,7 +49,7 @@ def test_transcripts():
         lab.convertd()
         lab.echo()
         for address in (lab.server.addr4, lab.server.addr6):
-            env = remembering(lab, CONVERT_LOG=os.path.join(lab.directory, "shim-%d.log" % (":" in address)))
+            env = lab.remembering(CONVERT_LOG=os.path.join(lab.directory, "shim-%d.log" % (":" in address)))
             probe(lab, "blocking", env, address=address)
             ways = WAYS + ("epoll-past", "epoll-tried")
             direct, converted = (side_by_side(lambda way, env=env, address=address: probe(lab, way, env, address=address), ways)
@@ -74,7 +67,7 @@ def test_not_one_byte():
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         segments = {}
         for silence in ("auto", "never"):
@@ -95,7 +88,7 @@ def test_server_that_speaks_first():
     with far() as lab:
         lab.convertd()
         lab.greeter()
-        env = remembering(lab)
+        env = lab.remembering()
         program = ("import socket, sys\n"
                    "for i in range(5):\n"
                    "    sock = socket.create_connection((sys.argv[1], 25))\n"
@@ -114,7 +107,7 @@ def test_servers_that_are_new():
         lab.echo()
         lab.greeter()
         lab.serve("mptcp-http", 80)
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         program = ("import socket, sys\n"
                    "with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:\n"
@@ -135,7 +128,7 @@ def test_refused_and_unreachable():
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         for way in ("blocking", "poll", "epoll-edge"):
             for port in (9, 7):
@@ -149,7 +142,7 @@ def test_no_timestamps():
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         lab.client.sysctl("net.ipv4.tcp_timestamps", 0)
         for way in WAYS:
@@ -164,7 +157,7 @@ def test_no_converter_any_more():
     with far() as lab:
         first = lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         first.stop()
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "whole", b"HTTP/1.1 400 Bad".hex()], 1234,
@@ -183,7 +176,7 @@ def test_standard_streams():
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         for _ in range(3):
             said = lab.client.run(["bash", "-c", "exec 3<>/dev/tcp/$0/7; echo hello >&3; head -n1 <&3", lab.server.addr4],
@@ -223,7 +216,7 @@ for how in ("fork", "exec", "spawn"):
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
         equal(said, "b'hello'\n" * 3, "what the children read, with the log\n" + lab.shim_log())
@@ -261,7 +254,7 @@ for what in ("wait", "close", "close one of two"):
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
         equal(said, "".join("%s [4, 1, 1] b'hello'\n" % what for what in ("wait", "close", "close one of two")), "what the parent sees")
@@ -284,7 +277,7 @@ def test_early_data():
     with far() as lab:
         lab.convertd()
         lab.echo()
-        env = remembering(lab, CONVERT_EARLY_DATA="1")
+        env = lab.remembering(CONVERT_EARLY_DATA="1")
         learn(lab, env)
         said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
         equal(said.split(), ["5", "True", "900", "True", "4000", "True", "60000", "True"], "what comes back")
@@ -297,7 +290,7 @@ def test_curl():
     with far() as lab:
         lab.convertd()
         lab.http()
-        env = remembering(lab)
+        env = lab.remembering()
         for _ in range(4):
             said = lab.client.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{size_download}\n", "http://%s/bytes/300000" %
                                    lab.server.addr4], env=env).stdout
@@ -330,7 +323,7 @@ def test_rings():
             with far(loss=loss) as lab:
                 lab.convertd()
                 lab.echo()
-                env = remembering(lab, CONVERT_SILENCE=silence)
+                env = lab.remembering(CONVERT_SILENCE=silence)
                 for ring, said in zip(RINGS, side_by_side(lambda ring, lab=lab, env=env, count=count: rings(lab, *ring, env, count), RINGS)):
                     same_data(not [line for line in said if line.startswith("wrong")], "%s, %s" % (" ".join(ring), silence))
                     equal(len(said), count, "connections")
@@ -348,7 +341,7 @@ def test_rings_that_hold_sockets():
             with far(loss=loss) as lab:
                 lab.convertd(hold)
                 echo = lab.echo()
-                env = remembering(lab)
+                env = lab.remembering()
                 for way in ("blocking", "waiting"):
                     said = rings(lab, way, "files", "first", env, count)
                     same_data(not [line for line in said if line.startswith("wrong")], way)
@@ -367,7 +360,7 @@ def test_ring_behind_connect():
         lab.convertd()
         for port in (7, *ports):
             lab.echo(port)
-        env = remembering(lab)
+        env = lab.remembering()
         learn(lab, env)
         for port, way in zip(ports, ("blocking", "waiting") * 2):
             equal(rings(lab, way, "raw", "last", env, 1, port=port), ["right"], "%s, port %d" % (way, port))
@@ -378,7 +371,7 @@ def test_rings_and_another_converter():
     with far() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
-        env = remembering(lab)
+        env = lab.remembering()
         for ring in RINGS + [("blocking", "raw", "last")]:
             equal(rings(lab, *ring, env, 3), ["right"] * 3, " ".join(ring))
 
@@ -390,7 +383,7 @@ def test_rings_and_errors():
     with far() as lab:
         converter = lab.convertd()
         lab.echo()
-        env = remembering(lab, CONVERT_TIMEOUT="0.5")
+        env = lab.remembering(CONVERT_TIMEOUT="0.5")
         for ring in RINGS:
             equal(rings(lab, *ring, env, 2), ["right"] * 2, " ".join(ring))
             equal(rings(lab, *ring, env, 2, port=9), ["failed: Connection refused"] * 2, " ".join(ring))

@@ -8,7 +8,7 @@ nor the send buffer that the program asks for. For longer uploads convertd opens
 from convertlab import Lab, Link, check, equal, kernel, main
 from convertlab.pcap import ACK, OPT_WSCALE, SYN, Packet, round_trips
 from convertlab.peers import Server, read_exactly
-from test_silence_shim import SILENTLY, learn, remembering
+from test_silence_shim import SILENTLY, learn
 
 PORT = 80
 SIZES = 1000, 16384, 65536
@@ -65,7 +65,7 @@ def test_silent():
         with far(core_ms) as lab, Server(lab, PORT) as server:
             lab.convertd()
             lab.echo()
-            env = remembering(lab)
+            env = lab.remembering()
             learn(lab, env)
             for size, no_delay in uploads:
                 direct = upload(lab, server, size, no_delay)
@@ -80,7 +80,7 @@ def test_with_a_response():
     with far(1) as lab, Server(lab, PORT) as server:
         lab.convertd()
         lab.echo()
-        env = remembering(lab, CONVERT_SILENCE="never")
+        env = lab.remembering(CONVERT_SILENCE="never")
         learn(lab, env)
         for size in SIZES:
             direct = upload(lab, server, size, True)

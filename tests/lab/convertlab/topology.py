@@ -264,6 +264,12 @@ class Lab:
         variables.setdefault("CONVERT_LOG", self._shim_log)
         return self.shim_env(**variables)
 
+    def remembering(self, name="runtime", **variables):
+        """converted() of programs that share what they learn, in a directory of this name, which starts empty in each lab."""
+        directory = os.path.join(self.directory, name)
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        return self.converted(XDG_RUNTIME_DIR=directory, **variables)
+
     @property
     def _shim_log(self):
         return os.path.join(self.directory, "shim.log")
