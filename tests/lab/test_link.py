@@ -303,7 +303,7 @@ def test_hosts_with_delays_of_their_own():
 
 
 def overtaken(seconds):
-    """Delays a host's first datagram by so much. Returns (the datagrams as they arrived, the seconds until linkem had read the last one)."""
+    """Delays a host's first datagram by so much. Returns (the datagrams in their order, seconds until linkem had read all)."""
     with one_link(delay_ms=1) as lab, Datagrams(lab) as near:
         lab.client.ip("addr add 10.1.0.77/24 dev wifi")
         far = lab.client.socket(socket.AF_INET, socket.SOCK_DGRAM)

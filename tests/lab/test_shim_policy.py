@@ -50,7 +50,8 @@ def test_unreachable_converter():
     with near() as lab:
         lab.echo()
         drop(lab.converter, 1234)
-        results = side_by_side(lambda way: run_probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="4"), WAYS, at_once=len(WAYS))
+        results = side_by_side(lambda way: run_probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="4"), WAYS,
+                               at_once=len(WAYS))
         for way, result in zip(WAYS, results):
             check(ANSWERED in result.stdout, "%s:\n%s" % (way, result.stdout))
             ms = float(result.stderr.split()[-1])  # until connect() was answered
