@@ -44,6 +44,7 @@
 #define EXIT_USAGE 2
 #define LISTENERS 2
 #define DRAIN_LOOK_MS 100
+#define END_SECONDS 10 /* what we ask the service manager for on top of drain-timeout, to reset the connections that are left */
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -310,7 +311,8 @@ static void drain(const char *reason)
 {
 	static const struct timeval often = { .tv_usec = DRAIN_LOOK_MS * 1000 };
 
-	gateway_notify("STOPPING=1");
+	/* The manager's own time-out (TimeoutStopSec=) may be shorter. If it killed us, streams that are cut would look complete. */
+	gateway_notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (self.settings->drain_timeout + END_SECONDS) * 1000000ULL);
 	monitor_set_draining(self.gateway.monitor);
 	gateway_rules_stop_diverting(self.rules);
 	workers_order(self.workers, stop_withholding, NULL);

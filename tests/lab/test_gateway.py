@@ -17,6 +17,7 @@ from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
     start_gateway
 from convertlab.links import Cable, Veth
+from convertlab.manager import Manager
 from convertlab.topology import CONVERTD_OPEN
 
 
@@ -368,6 +369,18 @@ def test_drain():
             equal(server.recv(1), b"x", "a byte on the open one")
             check(process.poll() is None, "the gateway has ended too early")
         equal(process.wait(10), 0, "status")
+
+
+def test_message_of_the_end():
+    """The service manager gets STOPPING=1 with the time that the drain may take."""
+    with gateway_lab() as lab, Manager(lab) as manager:
+        add_lan(lab)
+        process = start_gateway(lab, args=("--lan", "lan", "--drain-timeout", "100"), env={"NOTIFY_SOCKET": manager.path})
+        manager.wait("READY=1")
+        process.terminate()
+        said = manager.wait("STOPPING=1")
+        check(int(said["EXTEND_TIMEOUT_USEC"]) > 100000000, said)
+        equal(process.wait(30), 0, "the status")
 
 
 def test_drain_before_the_third_ack():

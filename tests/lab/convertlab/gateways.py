@@ -66,11 +66,11 @@ def masquerade(lab):
     lab.client.run(["nft", "-f", "-"], input=MASQUERADE)
 
 
-def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug", cache=True):
+def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug", cache=True, **options):
     """Starts convertgw on the client; returns its Process once it is ready.
 
     converter: an address; None: both of the lab's converter; False: none, since args name it. cache: whether it keeps a cache, in the
-    lab's directory.
+    lab's directory. options: popen()'s
     """
     converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6] if converter is None else []
     words = [lab.build.program("convertgw"), *args]
@@ -80,7 +80,7 @@ def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=T
         words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
     if cache:
         words += ["--cache", os.path.join(lab.directory, "gateway-cache")]
-    process = lab.client.popen([*words, "--log-level", log_level], name="convertgw")
+    process = lab.client.popen([*words, "--log-level", log_level], name="convertgw", **options)
     if wait:
         process.wait_log("ready")
     return process
