@@ -172,7 +172,8 @@ static void take_settings(const struct worker_context *worker, void *arg)
 /* The service manager may have made it. Without one, nothing learned is kept. */
 static void make_cache_directory(const struct gateway_settings *settings)
 {
-	mkdir(settings->texts.cache.name, 0700);
+	if (strcmp(settings->texts.cache.name, "none") != 0)
+		mkdir(settings->texts.cache.name, 0700);
 }
 
 static void apply_log(const struct gateway_settings *settings)

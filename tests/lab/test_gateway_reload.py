@@ -96,6 +96,15 @@ def test_a_cache_for_the_next_settings():
         check(os.listdir(caches[1]), "nothing in " + caches[1])
 
 
+def test_no_cache():
+    """With "cache none", neither the start nor a reload makes a directory of that name."""
+    with gateway_lab() as lab:
+        add_lan(lab)
+        lines = ("lan lan", "converter " + lab.converter.addr4, "cache none")
+        ConfiguredGateway(lab, *lines, cache=False, cwd=lab.directory).reload(*lines)
+        check("none" not in os.listdir(lab.directory), os.listdir(lab.directory))
+
+
 def test_reloads_before_the_first_connection():
     """The first connection opens the cache by the settings in force: the second reload has freed the first ones."""
     with gateway_lab() as lab, gateway(lab) as (phone, process):

@@ -230,6 +230,7 @@ def test_gateway():
         service = Service(shell, GATEWAY, program="convertgw")
         said = service.run("start_service")
         equal(service.lines(), GATEWAY_TRANSLATED, "what %s has made" % shell)
+        check(os.path.isdir(PLACE + "/run"), "no directory for the socket of metrics")
         check("set_param command %s --config %s" % (Build().program("convertgw"), service.made) in said, said)
         equal(service.run("service_triggers"), ["add_reload_trigger convertgw"], "triggers")
         check("send_signal convertgw" in service.run("reload_service", RUNNING="1"), "no signal for a service that runs")
