@@ -86,6 +86,11 @@ if INSTALL_DISSECTOR
 dist_wiresharkplugin_DATA = contrib/wireshark/convert.lua
 endif
 
+# Automake's rule, but for the umask: sudo keeps a strict one of the caller's, and then neither services nor users could read the
+# directories that are made.
+install-am: all-am
+	@umask go+rx && $(MAKE) $(AM_MAKEFLAGS) install-exec-am install-data-am
+
 # A configuration that is there is the administrator's.
 CONFIGURATIONS = convertd/convertd.conf convertize.conf
 if HAVE_GATEWAY

@@ -107,16 +107,25 @@ def check_completeness(source):
     check(not missing, "make dist leaves out %s; add them to EXTRA_DIST" % ", ".join(missing))
 
 
+def is_readable(path):
+    """May all users read the file, or search and read the directory?"""
+    wanted = 0o555 if os.path.isdir(path) else 0o444
+    return os.stat(path).st_mode & wanted == wanted
+
+
 def check_installation(user, tree):
-    """make install, installcheck, uninstall, all of them with DESTDIR as well."""
+    """make install under a strict umask, installcheck, uninstall, all of them with DESTDIR as well."""
     for destination in ("", os.path.join(user.home, "dest")):
         root = destination + os.path.join(user.home, "prefix")
         variables = ["DESTDIR=" + destination] if destination else []
-        said = user.run(tree, "make", "install", *variables)
+        said = user.run(tree, "sh", "-c", "umask 077; make install \"$@\"", "sh", *variables)
         check("ldconfig: not found" not in said and "ldconfig: command not found" not in said, "ldconfig isn't there:\n" + said[-2000:])
         missing = [name for name in INSTALLED if not os.path.exists(os.path.join(root, name))]
         check(not missing, "make install %s installs no %s; there is:\n%s" % (
             " ".join(variables), ", ".join(missing), "\n".join(files_below(root))))
+        hidden = [path for where, _, names in os.walk(root) for path in (where, *(os.path.join(where, name) for name in names))
+                  if not is_readable(path)]
+        check(not hidden, "not all users may read %s" % ", ".join(hidden))
         missing = list(check_manual.undescribed(files_below(root), root))
         check(not missing, "the manual isn't complete:\n" + "\n".join(missing))
         if not destination:
