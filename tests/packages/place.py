@@ -7,6 +7,7 @@ LayeredRoot is where such tests install packages, and convert_download() uses wh
 """
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,12 @@ def require(*needs):
     if reason:
         print("SKIP: " + reason, file=sys.stderr)
         sys.exit(1 if os.environ.get("CONVERT_NO_SKIP") else SKIPPED)
+
+
+def libraries_of(program):
+    """The names of the libraries that a program is linked with, such as "libm"."""
+    said = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return set(re.findall(r"NEEDED.*\[(.*?)[.]", said))
 
 
 @contextlib.contextmanager
