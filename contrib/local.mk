@@ -77,7 +77,7 @@ if INSTALL_SYSCTL
 dist_sysctl_DATA = contrib/sysctl.d/50-convertd.conf
 endif
 if INSTALL_SYSUSERS
-dist_sysusers_DATA = contrib/sysusers.d/convertd.conf
+dist_sysusers_DATA = contrib/sysusers.d/convertd.conf contrib/sysusers.d/convertize.conf
 if HAVE_GATEWAY
 dist_sysusers_DATA += contrib/sysusers.d/convertgw.conf
 endif

@@ -305,7 +305,7 @@ bool paths_memory_is_locked(void)
 	FILE *file;
 
 	if (stat(name_file(".owner", path), &st) < 0)
-		return false; /* there is none, or systemd hides the directory of its dynamic user from us */
+		return false;
 	file = fopen("/proc/locks", "re");
 	while (file && !locked && fgets(line, sizeof(line), file))
 		locked = sscanf(line, "%*s FLOCK %*s %*s %*s %x:%x:%lu", &major, &minor, &inode) == 3 && inode == st.st_ino &&

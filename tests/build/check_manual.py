@@ -26,6 +26,7 @@ PAGES = (
     ("*/convertize-paths.service", "convertize.1"), ("*/convertd.service", "convertd.8"), ("*/convertd.socket", "convertd.8"),
     ("*/convertgw.service", "convertgw.8"), ("*/sysusers.d/convertgw.conf", "convertgw.8"), ("*/etc/convertgw/convertgw.conf", "convertgw.8"),
     ("*/sysctl.d/*convertd.conf", "convertd.8"), ("*/sysusers.d/convertd.conf", "convertd.8"),
+    ("*/sysusers.d/convertize.conf", "convertize.1"),
     ("*/lib*/libconvertproto.*", "convertproto.3"), ("*/pkgconfig/convertproto.pc", "convertproto.3"),
     ("*/convert/convert.h", "convertproto.3"),
     ("*/libconvert.so", "libconvert.so.7"), ("*/libconvert.la", ""), ("*/libconvert.a", ""), ("*/share/doc/*", ""), ("*/share/man/*", ""),

@@ -22,7 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("CONVERT_BUILDDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
 # below the prefix
 UNITS = ("lib/systemd/system/convertd.service", "lib/systemd/system/convertize-paths.service", "lib/sysusers.d/convertd.conf",
-         "lib/systemd/system/convertgw.service", "lib/sysusers.d/convertgw.conf", "lib/sysctl.d/50-convertd.conf", "lib/systemd/user-environment-generators/60-convertize")
+         "lib/systemd/system/convertgw.service", "lib/sysusers.d/convertgw.conf", "lib/sysusers.d/convertize.conf",
+         "lib/sysctl.d/50-convertd.conf", "lib/systemd/user-environment-generators/60-convertize")
 COMPLETIONS = tuple(place % program for program in ("convertd", "convertgw", "convertize") for place in (
     "share/bash-completion/completions/%s.bash", "share/zsh/site-functions/_%s", "share/fish/vendor_completions.d/%s.fish"))
 INSTALLED = UNITS + COMPLETIONS + ("etc/convertize.conf", "etc/profile.d/convertize.sh", "bin/convertize", "sbin/convertd", "sbin/convertgw", "etc/convertgw/convertgw.conf",

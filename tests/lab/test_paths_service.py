@@ -8,7 +8,7 @@ import shlex
 import subprocess
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, patience, wait_until, waits
-from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, serve, state, subflows
+from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, ip, serve, state, subflows
 from convertlab.systemd import PLACE, Systemd
 from test_convertize_doctor import WITHOUT_NET_ADMIN
 
@@ -146,7 +146,7 @@ def test_the_unit():
             systemd.run("cp", lab.build.program("convertize"), PLACE + "/convertize")
             unit = re.sub(r"ExecStart=\S*/convertize paths --manage", "ExecStart=%s/convertize paths --manage --config none %s" % (
                 PLACE, " ".join((*DEVICES, "--quota", "lte=5G/month"))), unit)
-            systemd.write("convertize-paths.service", unit)
+            systemd.write("convertize-paths.service", unit.replace("=convertize\nGroup=convertize", "=nobody\nGroup=nogroup"))
             systemd.systemctl("daemon-reload")
             systemd.systemctl("start", "convertize-paths")
             equal(len(endpoints(lab)), 4, "endpoints once it has started")
@@ -156,8 +156,16 @@ def test_the_unit():
             check(re.search(r"Uid:\s*(\d+)", status)[1] != "0", status)
             said = systemd.systemctl("show", "-P", "StatusText", "convertize-paths").stdout.strip()
             check(re.fullmatch(r"4 network addresses used; lte \d\.\d MB of 5\.00 GB this month", said), said)
-            user = ("setpriv", "--reuid", str(NOBODY), "--clear-groups", PLACE + "/convertize")
-            check('"managed": true' in systemd.run(*user, "paths", "--json", "--config", "none").stdout, "what an ordinary user sees")
+
+            def shown():
+                """What a user sees who isn't the service's."""
+                user = ("setpriv", "--reuid", str(NOBODY - 1), "--clear-groups")
+                said = systemd.run(*user, PLACE + "/convertize", "paths", "--json", "--config", "none", *DEVICES, check=False).stdout
+                return json.loads(said)
+            found = shown()
+            equal(found["managed"], True, "whether a user sees the manager")
+            equal([(row["keeper"], row["endpoint"]["ours"]) for row in found["networks"]], [("convertize", True)] * 4, "whose endpoints they are")
+            check(all(row["endpoint"]["since"] > 1000000000 for row in found["networks"]), found)
             lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
             systemd.systemctl("reload", "convertize-paths")
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoint that was taken")
@@ -169,7 +177,12 @@ def test_the_unit():
             equal(endpoints(lab), known, "endpoints after a kill")
             systemd.systemctl("stop", "convertize-paths")
             equal(state(lab), before, "what there is when it has been stopped")
-            check('"managed": false' in systemd.run(*user, "paths", "--json", "--config", "none").stdout, "what a user sees then")
+            equal(shown()["managed"], False, "whether a user sees a manager then")
+            systemd.systemctl("start", "convertize-paths")
+            lab.client.run(["sh", "-c", "ip -4 route flush default; ip -6 route flush default"])
+            wait_until(lambda: not endpoints(lab) and [ip(lab, family, "rule") for family in ("-4", "-6")] == before[:2], 10,
+                       "rules and endpoints to go")
+            equal(shown()["managed"], True, "whether a user sees a manager that has no network")
             return "exposure %s" % level[1]
 
 

@@ -23,7 +23,6 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use */
 
@@ -199,22 +198,6 @@ static void ask(struct paths_view *view, const struct check_addresses *converter
 	free(rows);
 }
 
-/*
- * Does a path manager run? An ordinary user can't see the lock of a dynamic user's service, whose directory systemd hides; but its rules,
- * which it removes when it ends.
- */
-static bool is_managed(const struct host *host)
-{
-	if (paths_memory_is_locked())
-		return true;
-	if (access(PATHS_MEMORY_DIRECTORY "/.", F_OK) == 0 || errno != EACCES)
-		return false;
-	for (size_t i = 0; i < host->rule_count; i++)
-		if (host->rules[i].protocol == HOST_PROTOCOL_OURS)
-			return true;
-	return false;
-}
-
 /* --- all of it -------------------------------------------------------------------------- */
 
 static int read_host(struct paths_view *out, const struct paths_choice *choice)
@@ -243,7 +226,7 @@ static int paths_look(struct paths_view *out, const struct paths_choice *choice,
 	ret = read_host(out, choice);
 	if (ret < 0)
 		return ret;
-	out->is_managed = is_managed(&out->host);
+	out->is_managed = paths_memory_is_locked();
 	check_addresses_find(&converters, settings);
 	check_addresses_warn(&converters);
 	out->converter_count = converters.count;
