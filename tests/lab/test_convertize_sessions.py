@@ -203,7 +203,8 @@ def test_all_agree_what_a_session_is():
         base = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
         # lines of the administrator's file; variables from elsewhere; whether a session is converted; whether something is wrong
         for lines, env, converted, wrong in ((base, {}, True, False), ((*base, "timeout -1"), {}, False, True), (base[:2], {}, False, False),
-                                             ((*base, "bypass \"10.0.0.0/8\""), {}, False, True), (base[1:], {}, False, True),
+                                             ((*base, "log x"), {}, False, True), (base[1:], {}, False, True),
+                                             ((*base, "bypass \"10.0.0.0/8\""), {}, False, True),
                                              (base, {"CONVERT_ADDR": "192.0.2.9"}, False, True), (base, {"CONVERT_ADDR": ""}, False, False),
                                              (base[:2], {"CONVERT_ADDR": "192.0.2.9"}, False, False)):
             case = (lines[-1], env)
@@ -229,13 +230,23 @@ def test_all_agree_what_a_session_is():
         run.convertize("disable", "--session")
         run.write(run.system, *base)
         # enable --session takes no wrong value, and says so where its file alone doesn't convert sessions
-        for option, value in (("--timeout", "-1"), ("--bypass", "\"10.0.0.0/8\""), ("--converter", "\"192.0.2.1\"")):
+        for option, value in (("--timeout", "-1"), ("--bypass", "\"10.0.0.0/8\""), ("--converter", "\"192.0.2.1\""), ("--log", "x")):
             said = run.run(run.program, "enable", "--session", "--converter", "192.0.2.1", option, value)
             check(said.returncode == 2 and option in said.stderr and not os.path.exists(run.user), said)
         other = os.path.join(run.place, "other")
         run.write(other, "converter 192.0.2.5", "library " + run.library)
         run.convertize("enable", "--session", "--config", other)
         equal(run.variables(), {"CONVERT_ADDR": "192.0.2.5", "LD_PRELOAD": run.library}, "with the settings of --config")
+
+
+def test_enable_in_a_converted_shell():
+    """convertize switches warnings on or off for a shell: enable --session there adopts that only if its own options say so."""
+    with session() as run:
+        enable = run.program + " enable --session --converter 192.0.2.1 --dry-run"
+        for options, added, lines in (((), "", []), (("-q",), "", []), ((), " --warn", ["warn = yes"])):
+            said = run.run(run.program, "--converter", "192.0.2.1", *options, "sh", "-c", enable + added, env={"CONVERT_LIBRARY": run.library})
+            equal(said.returncode, 0, said)
+            equal([line for line in said.stdout.splitlines() if line.startswith("warn")], lines, said.stdout)
 
 
 def test_settings_of_the_files():

@@ -253,6 +253,9 @@ def test_files():
                      "Environment=\"CONVERT_BYPASS=:22,10.0.0.0/8\"\n", "EnvironmentFile=%s\n" % (COOKIE % "one.service"),
                      "CONVERT_COOKIE=\"secret\"\n"):
             check(line in said, "%r is missing: %s" % (line, said))
+        # convertize switches warnings on for a shell, which a service whose drop-in is made there shall not have
+        said = run.convertize("--converter", "192.0.2.1", "sh", "-c", PLACE + "/convertize enable --dry-run one").stdout
+        check(DROPIN % "one.service" in said and "CONVERT_WARN" not in said, said)
         equal(run.systemd.run("ls", "-A", UNITS).stdout, "", "files after --dry-run")
         run.right(*options)
         check("remove " + DROPIN % "one.service" in run.right("disable", "--dry-run", "one"), "disable --dry-run")

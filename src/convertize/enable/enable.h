@@ -18,6 +18,12 @@ int services_enable(struct options *options);
 int services_disable(const struct options *options);
 int services_list(const struct options *options);
 
+/*
+ * enable_check_log() - check that the log is an absolute path: services and a session's programs run in other directories than convertize
+ * Returns false after printing the mistake.
+ */
+bool enable_check_log(const struct options *options, const char *log);
+
 /* --- "convertize enable --session" and "convertize environment" (login_session.c) --- */
 
 /* Each returns the exit status. */

@@ -113,7 +113,7 @@ static enum login_session_state find_session(struct login_session *out, struct o
 			out->file, set);
 		return LOGIN_SESSION_WRONG;
 	}
-	if (!launch_read_settings(&settings, options, true) || !values_are_plain(options))
+	if (!launch_read_settings(&settings, options, true) || !enable_check_log(options, settings.log) || !values_are_plain(options))
 		return LOGIN_SESSION_WRONG;
 	return launch_find_library(&out->library) ? LOGIN_SESSION_ON : LOGIN_SESSION_WRONG;
 }
@@ -283,8 +283,10 @@ int login_session_enable(struct options *options)
 	char path[PATH_MAX];
 	int status;
 
+	launch_forget_warn(options);
 	/* the settings of the user's own file don't count: we replace it */
-	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true))
+	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true) ||
+	    !enable_check_log(options, settings.log))
 		return STATUS_USAGE;
 	if (!launch_find_library(&library))
 		return STATUS_FAILED;

@@ -345,15 +345,14 @@ static bool reload(const struct work *work)
 	return !work->changed || systemctl(options_has(work->options, OPTION_USER), words, NULL) == 0;
 }
 
-/* Accepts only absolute paths for the log: a service doesn't run in convertize's directory. */
-static bool check_log(const struct options *options, const char *log)
+bool enable_check_log(const struct options *options, const char *log)
 {
 	char place[OPTIONS_PLACE_MAX];
 
 	if (!*log || *log == '/' || strcmp(log, "-") == 0)
 		return true;
-	fprintf(stderr, "convertize: %s: \"%s\" is not an absolute path; - is the journal\n", options_place(options, OPTION_LOG, place),
-		log);
+	fprintf(stderr, "convertize: %s: \"%s\" is not an absolute path, and programs run in any directory; - is standard error\n",
+		options_place(options, OPTION_LOG, place), log);
 	return false;
 }
 
@@ -365,8 +364,9 @@ int services_enable(struct options *options)
 	bool right = true;
 
 	work.options = options;
+	launch_forget_warn(options);
 	if (!own_units(work.units, options_has(options, OPTION_USER)) || !conf_load(&files, options, !options_has(options, OPTION_USER)) ||
-	    !launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
+	    !launch_read_settings(&settings, options, true) || !enable_check_log(options, settings.log))
 		return STATUS_USAGE;
 	if (!launch_find_library(&work.library))
 		return STATUS_FAILED;

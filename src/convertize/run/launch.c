@@ -245,6 +245,12 @@ static bool has_preload(void)
 	return list && strstr(list, PRELOAD_NAME);
 }
 
+void launch_forget_warn(const struct options *options)
+{
+	if (has_preload() && !options_has(options, OPTION_WARN))
+		unsetenv(WARN_VARIABLE);
+}
+
 static const char *file_of(const struct options *options)
 {
 	return options->executable ? options->executable : options->program[0];

@@ -103,6 +103,12 @@ struct preload_caller launch_caller(void);
  */
 bool launch_read_settings(struct settings *settings, const struct options *options, bool needs_converter);
 
+/*
+ * launch_forget_warn() - before conf_load(), unset CONVERT_WARN in a converted shell, unless the option is on the command line
+ * launch() has set it there for that shell's programs: the user hasn't asked for it elsewhere.
+ */
+void launch_forget_warn(const struct options *options);
+
 /* Finds the library to preload, after conf_load(). Returns false after printing the reason. */
 bool launch_find_library(struct library *out);
 
