@@ -13,12 +13,14 @@ import time
 from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until, waits
 from convertlab.hosts import is_alive
 from convertlab.manager import Manager
-from convertlab.peers import MPTCP, TCP, Client, Server, connect, error, extended_header
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, connections, error, extended_header
 from convertlab.systemd import Systemd
 
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 PIECE = 500
+SYN_SENT = "02"  # include/net/tcp_states.h
+DRAIN, STOPPED_BY_FORCE = 30, 90  # seconds: the default of --drain-timeout, and of systemd's TimeoutStopSec
 
 
 @contextlib.contextmanager
@@ -92,6 +94,7 @@ class Comers:
         self.name = "%s, %s" % ("TCP" if protocol == TCP else "MPTCP", delivery)
         self._what = (lab, protocol, delivery)
         self.times = []
+        self.without_data = 0  # clients whose SYN has arrived without its data
         self.error = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -107,6 +110,7 @@ class Comers:
                 with Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
                     extended_header(client.send(request + text).answer())
                     equal(client.read(8), text, "the echo")
+                    self.without_data += client.first_syn_is_lost()
             except (OSError, AssertionError) as error:
                 self.error = "client %d, after %.2f s: %r" % (len(self.times), time.monotonic() - start, error)
             self.times.append(time.monotonic() - start)
@@ -119,9 +123,9 @@ class Comers:
 
 @contextlib.contextmanager
 def load(lab):
-    """Runs clients of each kind inside `with`: each must be served, and none may repeat its SYN, as it would if the SYN were lost or
-    found a full queue. Yields a function that waits for more of them."""
-    sent_again = lab.client.counters()["TcpExtTCPSynRetrans"]
+    """Runs clients of each kind inside `with`: each must be served, and no SYN may be lost, or find a full queue. Yields a function that
+    waits for more of them."""
+    sent_again, overflows = lab.client.counters()["TcpExtTCPSynRetrans"], lab.converter.counters()["TcpExtListenOverflows"]
     comers = [Comers(lab, protocol, delivery) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
 
     def more():
@@ -135,7 +139,11 @@ def load(lab):
         for kind in comers:
             kind.end()
     check(not any(kind.error for kind in comers), [kind.name + ": " + kind.error for kind in comers if kind.error])
-    equal(lab.client.counters()["TcpExtTCPSynRetrans"], sent_again, "SYNs that were sent again")
+    equal(lab.converter.counters()["TcpExtListenOverflows"], overflows, "clients that found a full queue")
+    # a busy machine may answer so late that SYNs are sent again
+    sent_again = lab.client.counters()["TcpExtTCPSynRetrans"] - sent_again
+    check(not sent_again or not any(kind.without_data for kind in comers), "%d SYNs were sent again, since first ones were lost: %s" % (
+        sent_again, {kind.name: kind.without_data for kind in comers}))
     slowest = max(max(kind.times) for kind in comers)
     more.said = "%d clients, the slowest took %.0f ms" % (sum(len(kind.times) for kind in comers), 1000 * slowest)
 
@@ -163,7 +171,7 @@ def test_service_manager():
                     process = manager.restart(process, *arguments)
                     manager.wait("READY=1")
                     took = time.monotonic() - start
-                    check(took < 10, "the restart took %.1f s" % took)
+                    check(took < DRAIN, "the restart took %.1f s, as if it waited for the downloads" % took)
                     downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
                     serving.append(process.serving)
             check(all(is_alive(number) for number in serving), "a process has not waited for its download")
@@ -208,7 +216,7 @@ def test_systemd():
                 start_time = time.monotonic()
                 systemd.systemctl("restart", "convertd")
                 took = time.monotonic() - start_time
-                check(took < 10, "the restart took %.1f s" % took)
+                check(took < 60, "the restart took %.1f s, as if it waited for the downloads" % took)
                 equal(systemd.show("ActiveState"), "active", "the state")
                 downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
             equal(systemd.serving(), len(downloads), "processes that serve")
@@ -221,7 +229,8 @@ def test_systemd():
         left = Download(lab, 8090)
         start_time = time.monotonic()
         systemd.systemctl("stop", "convertd")
-        check(time.monotonic() - start_time < 10, "the stop took %.1f s" % (time.monotonic() - start_time))
+        took = time.monotonic() - start_time
+        check(took < STOPPED_BY_FORCE, "the stop took %.1f s, as if by force" % took)
         left.look()
         wait_until(lambda: not systemd.processes(), 10, "the end of all")
         equal(tables(lab), "", "tables")
@@ -353,8 +362,9 @@ def test_no_manager_that_keeps():
 
 def test_requests_on_their_way():
     """A restart loses no client that has sent half a request, or whose server hasn't answered yet."""
-    with near() as lab, Server(lab, 80, backlog=64) as server, Manager(lab) as manager:
-        process = manager.start("--workers", "1", "--connect-timeout", "30")
+    arguments = "--workers", "1", "--connect-timeout", "30"
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        process = manager.start(*arguments)
         manager.wait("READY=1")
         half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7]) for protocol in (TCP, MPTCP)]
         # the server answers late, since its host drops SYNs
@@ -362,8 +372,9 @@ def test_requests_on_their_way():
                         "add rule inet late in tcp dport 80 drop"])
         pending = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect())
                    for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
-        process.send_signal(signal.SIGSTOP)
-        process = manager_restart_stopped(manager, process)
+        # convertd has read these requests, and has accepted the clients before them
+        wait_until(lambda: connections(lab.converter, SYN_SENT).count(80) == len(pending), 10, "SYNs to the server")
+        process = manager.restart(process, *arguments)
         manager.wait("READY=1")
         lab.server.run(["nft", "delete table inet late"])
         for client in half:
@@ -387,14 +398,6 @@ def test_right_that_ended():
             equal(client.answer(), error(0x40), "the answer")
             client.sock.close()
         equal(process.stop(), 0, "the status")
-
-
-def manager_restart_stopped(manager, process):
-    """Sends SIGTERM and SIGCONT to a stopped main process; starts the next convertd once it has ended."""
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGCONT)
-    equal(process.wait(20), 0, "the status")
-    return manager.start("--workers", "1", "--connect-timeout", "30")
 
 
 if __name__ == "__main__":

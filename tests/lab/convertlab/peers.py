@@ -217,6 +217,13 @@ class Client:
         """Tells whether the SYN+ACK has acknowledged the data of the SYN."""
         return bool(self._negotiated() & TCPI_OPT_SYN_DATA)
 
+    def first_syn_is_lost(self):
+        """
+        Tells of a client whose SYN was sent again whether the converter has lost the first one. Otherwise a busy machine has answered late.
+        Only the first one has data. Of a client without data in its SYN nobody can tell: False.
+        """
+        return self._delivery in ("syn", "syn-bytewise") and not self.syn_data_taken()
+
     def confirmed(self):
         """Tells whether the SYN+ACK of a converter that withholds SYNs confirms that the server was reached (doc/private-tlvs.md)."""
         both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS
