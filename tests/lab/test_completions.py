@@ -15,11 +15,13 @@ import tempfile
 import termios
 import threading
 
-from convertlab import check, equal, long, main, need, waits
+from convertlab import Unsuitable, check, equal, long, main, need, waits
 from convertlab.build import SRCDIR, Build
 
 COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
-COMMANDS = ("", "check", "enable", "disable", "list", "environment", "paths", "status", "top")
+# Each command of convertize, "" to run a program, with words that are too few or too many: so convertize does nothing.
+COMMANDS = {"": (), "check": ("a", "b"), "enable": (), "disable": (), "list": ("a",), "environment": ("a",), "paths": ("a",),
+            "status": ("a",), "top": ("a",)}
 UNITS = ("apache.service", "nginx.service", "postfix@.service")
 OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 
@@ -201,19 +203,18 @@ def shell(kind, program):
 
 
 def permitted():
-    """Returns {command: options that convertize permits with it}. Each line has a word too few or too many, so convertize does nothing."""
+    """Returns {command: options that convertize permits with it}."""
     program = Build().program("convertize")
     said = subprocess.run([program, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     options = dict(re.findall(r"^  (--[a-z-]+)(?: (\S+))?", said, re.MULTILINE))
     check(len(options) > 20, "options in --help: %s" % options)
-    words = {"": [], "check": ["check", "a", "b"], "enable": ["enable"], "disable": ["disable"], "list": ["list", "a"],
-             "environment": ["environment", "a"], "paths": ["paths", "a"]}
     found = {}
-    for command, line in words.items():
+    for command, words in COMMANDS.items():
         found[command] = set()
         for option, value in options.items():
-            result = subprocess.run([program, option, *([{"--method": "preload"}.get(option, "x")] if value else []), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                    text=True, check=False)
+            result = subprocess.run([program, option, *([{"--method": "preload"}.get(option, "x")] if value else []),
+                                     *([command] if command else []), *words],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
             if "has no meaning" not in result.stderr and "belongs to" not in result.stderr:
                 found[command].add(option)
     return found
@@ -250,6 +251,7 @@ def offers_of_convertize(kind):
             ("convertize --converter 192.0.2.1:1234 --warn inner al", ("alpha",), ("beta",)),
             ("convertize --converter [2001:db8::1]:5 li", ("list",), ("alpha",))))
 
+
 def offers_of_convertd(kind):
     """Checks that a shell offers the options and values that convertd takes."""
     said = subprocess.run([Build().program("convertd"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -276,9 +278,9 @@ def offers_of_convertd(kind):
 
 
 def offers_of_convertgw(kind):
-    """Checks that a shell offers the options and values that convertgw takes, if it is built."""
+    """Checks that a shell offers the options and values that convertgw takes."""
     if not os.path.exists(os.path.join(Build().directory, "convertgw")):
-        return
+        raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
     said = subprocess.run([Build().program("convertgw"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     options = re.findall(r"^  (--[a-z0-9-]+)", said, re.MULTILINE)
     check(len(options) > 30, "options in --help: %s" % options)
@@ -298,6 +300,10 @@ def test_bash():
     """bash, at a terminal."""
     offers_of_convertize(Bash)
     offers_of_convertd(Bash)
+
+
+def test_bash_and_the_gateway():
+    """The same, for convertgw."""
     offers_of_convertgw(Bash)
 
 
@@ -307,6 +313,12 @@ def test_zsh():
     """zsh, at a terminal."""
     offers_of_convertize(Zsh)
     offers_of_convertd(Zsh)
+
+
+@long
+@waits
+def test_zsh_and_the_gateway():
+    """The same, for convertgw."""
     offers_of_convertgw(Zsh)
 
 
@@ -314,6 +326,10 @@ def test_fish():
     """fish."""
     offers_of_convertize(Fish)
     offers_of_convertd(Fish)
+
+
+def test_fish_and_the_gateway():
+    """The same, for convertgw."""
     offers_of_convertgw(Fish)
 
 
