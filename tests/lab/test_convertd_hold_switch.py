@@ -3,13 +3,14 @@
 """test_convertd_hold_switch.py - withholding goes on and off: at start and end, by a reload, without the capability, beside other tables"""
 import os
 import signal
-import time
 
 from convertlab import Unsuitable, check, equal, kernel, main, need, wait_until
-from convertlab.peers import MPTCP, Client, Server, connect, converter, error, extended_header, writable
+from convertlab.metrics import OPTIONS as METRICS, wait_metrics
+from convertlab.peers import MPTCP, Client, Server, connect, connections, converter, error, extended_header, writable
 from convertlab.withheld import DROP_FORGED, WITHHELD, WITHOUT_NET_ADMIN, far, netfilter_queues, rules, syns_to
 
 NOT_AUTHORIZED = 0x20
+SYN_SENT = "02"  # include/net/tcp_states.h
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
@@ -97,33 +98,38 @@ def test_reload():
         equal(rules(lab), "", "rules at the end")
 
 
+def refused_by_a_reload(lab, path, refused):
+    """
+    Reloads settings that don't grant a withheld SYN's request, and checks the answer. Returns False if the SYN was let go at the end of its
+    hold time, without an answer.
+    """
+    def configure(text):
+        with open(path, "w", encoding="ascii") as file:
+            file.write("hold-time 2900\nconnect-timeout 20\n" + text)
+    configure("")
+    with converter(lab, "--config", path, *METRICS) as process, Client(lab.client, lab.converter.addr4, MPTCP) as client:
+        client.send(connect(lab.addresses.blackhole4, 80))
+        wait_until(lambda: 80 in connections(lab.converter, SYN_SENT), 5, "a SYN to the server")
+        configure(refused)
+        process.send_signal(signal.SIGHUP)
+        fates = wait_metrics(lab.converter, lambda metrics: metrics.family("convertd_syns_total", "fate").keys() & {"not_granted", "late"},
+                             "the SYN to be let go").family("convertd_syns_total", "fate")
+        if "late" in fates:
+            client.reset()
+            return False
+        equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
+        wait_until(lambda: 80 not in connections(lab.converter, SYN_SENT), 5, "convertd to give up to connect to the server")
+    return True
+
+
 @kernel.needs("fastopen")
 def test_reload_judges_again():
     """A reload refuses a withheld SYN's request if the new settings don't grant it, at once, and gives the server's connection up."""
     with far() as lab:
         path = os.path.join(lab.directory, "convertd.conf")
-
-        def configure(text):
-            with open(path, "w", encoding="ascii") as file:
-                file.write("hold-time 2900\nconnect-timeout 20\n" + text)
         for refused in ("deny-destination %s\n" % lab.addresses.blackhole4, "deny-client 10.1.0.0/16\n"):
-            configure("")
-            with lab.capture(lab.converter, "core", "tcp") as core, converter(lab, "--config", path) as process, \
-                    Client(lab.client, lab.converter.addr4, MPTCP) as client:
-                def asked(core=core):
-                    return len([packet for packet in core.packets() if packet.syn and packet.dport == 80])
-                client.send(connect(lab.addresses.blackhole4, 80))
-                wait_until(asked, 5, "a SYN to the server")
-                equal(sum(netfilter_queues(lab)), 1, "SYNs that are withheld")
-                configure(refused)
-                begin = time.monotonic()
-                process.send_signal(signal.SIGHUP)
-                equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
-                check(time.monotonic() - begin < 2.7, "it came after %.1f s, at the end of the hold time" % (time.monotonic() - begin))
-                before = asked()
-                # while there is a socket, the kernel sends its SYN again after a second
-                wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
-                equal(asked(), before, "SYNs to the server, to which convertd should have given up to connect")
+            # on a busy machine the hold time may be over before convertd has read the settings
+            check(any(refused_by_a_reload(lab, path, refused) for _ in range(5)), "each time the SYN was withheld for all of the hold time")
 
 
 @kernel.needs("fastopen")
