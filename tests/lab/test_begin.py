@@ -296,17 +296,38 @@ def test_path_that_loses_the_syn_again():
     """Wifi loses a connection's SYN and its first retransmission, but no probe: the connection takes lte before the next retransmission."""
     with lab_for() as lab:
         served(lab)
-        for _ in range(2):
-            curl(lab)
-        lab.wifi.set("a-to-b", drop_mptcp_syn=True)
-        ms, address = curl(lab)
-        equal(address, lab.client.lte4, "the address, in\n" + lab.shim_log())
-        check(ms < 2900, "%.0f ms, as if a third SYN had been waited for, in\n%s" % (ms, lab.shim_log()))
-        equal(curl(lab)[1], lab.client.lte4, "the address of the next one, in\n" + lab.shim_log())
+
+        def connect(name):
+            lab.wifi.set("a-to-b", drop_mptcp_syn=False)
+            for _ in range(2):
+                curl(lab, env=remembering(lab, name))
+            lab.wifi.set("a-to-b", drop_mptcp_syn=True)
+            return [curl(lab, env=remembering(lab, name)) for _ in range(2)]
+        found, said = before_the_kernel(lab, connect, THIRD_SYN_MS)
+        equal([address for _, address in found], [lab.client.lte4] * 2, "addresses, in\n" + said)
 
 
-def unmoved(lab, connect):
-    """Calls connect(name for remembering()) until no connection was moved: on a busy machine an answer may come too late.
+# The kernel sends a SYN again after so long; less what a connection takes otherwise.
+SECOND_SYN_MS, THIRD_SYN_MS = 900, 2900
+
+
+def before_the_kernel(lab, connect, limit_ms):
+    """
+    Calls connect(name for remembering()), which returns results of curl(), until none took so long that its SYN had been sent again: on a
+    busy machine each may. Returns them, and what the shim has logged meanwhile.
+    """
+    for number in range(5):
+        before = len(lab.shim_log())
+        found = connect("quick-%d" % number)
+        if max(ms for ms, _ in found) < limit_ms:
+            return found, lab.shim_log()[before:]
+    raise AssertionError("each time as slow as if a SYN had been sent again: %s ms, in\n%s" % (found, lab.shim_log()))
+
+
+def unmoved(lab, connect, judge=lambda found: True):
+    """
+    Calls connect(name for remembering()) until no connection was moved, and judge(its result) is true: on a busy machine an answer may come
+    too late.
 
     Returns its result and what the shim has logged of it.
     """
@@ -314,9 +335,9 @@ def unmoved(lab, connect):
         before = len(lab.shim_log())
         found = connect("runtime-%d" % number)
         said = lab.shim_log()[before:]
-        if MOVED not in said:
+        if MOVED not in said and judge(found):
             return found, said
-    raise AssertionError("moved each time, in\n" + lab.shim_log())
+    raise AssertionError("moved each time, or too slow: %s, in\n%s" % (found, lab.shim_log()))
 
 
 TAKEN, BEHIND, DATA_LOST = "request taken in the SYN", "request behind the handshake", "SYNs with data are lost on the way"
@@ -327,9 +348,10 @@ def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: there the request follows the handshake."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
         served(lab)
-        found, said = unmoved(lab, lambda name: [curl(lab, env=remembering(lab, name)) for _ in range(3)])
+        # in less time than the kernel takes to send a SYN again, without data then
+        found, said = unmoved(lab, lambda name: [curl(lab, env=remembering(lab, name)) for _ in range(3)],
+                              lambda found: max(ms for ms, _ in found) < SECOND_SYN_MS)
         equal([address for _, address in found], [lab.client.wifi4] * 3, "addresses, in\n" + said)
-        check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, said))
         equal(said.count(DATA_LOST), 1, "found out, in\n" + said)
 
 
@@ -389,13 +411,15 @@ def test_second_path_that_loses_data_in_syns():
     """Wifi is dead, and lte loses SYNs with data: one connection finds out about both."""
     with lab_for(lte=Link(delay_ms=25, a_to_b={"max_syn": 66})) as lab:
         served(lab)
-        curl(lab)
-        lab.wifi.down()
-        found = [curl(lab) for _ in range(3)]
-        equal([address for _, address in found], [lab.client.lte4] * 3, "addresses, in\n" + lab.shim_log())
-        equal((lab.shim_log().count(MOVED), lab.shim_log().count(DATA_LOST), lab.shim_log().count("direct")), (1, 0, 0),
-              "moved, in\n" + lab.shim_log())
-        check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, lab.shim_log()))
+
+        def connect(name):
+            lab.wifi.up()
+            curl(lab, env=remembering(lab, name))
+            lab.wifi.down()
+            return [curl(lab, env=remembering(lab, name)) for _ in range(3)]
+        found, said = before_the_kernel(lab, connect, SECOND_SYN_MS)
+        equal([address for _, address in found], [lab.client.lte4] * 3, "addresses, in\n" + said)
+        equal((said.count(MOVED), said.count(DATA_LOST), said.count("direct")), (1, 0, 0), "moved, in\n" + said)
 
 
 # A thread sleeps in epoll_wait() before another one connects and registers the socket there. Prints whether the first one heard of the
