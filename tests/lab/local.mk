@@ -180,7 +180,8 @@ PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/tes
 	tests/lab/test_convertize_units.py tests/lab/test_convertize_situations.py tests/lab/test_convertize_situations_here.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
 # second, which takes all of the machine; everything in the others is a measurement, and says nothing under sanitizers.
-MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \
+MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py \
+	tests/lab/test_convertd_kernel_memory_times.py tests/lab/test_begin_times.py \
 	tests/lab/test_connection_times.py tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_aggregation.py \
 	tests/lab/test_supervise_times.py tests/lab/test_supervise_lost.py
 # ThreadSanitizer works only with programs that are built with it.
