@@ -7,7 +7,6 @@ Each goes over TCP and MPTCP, IPv4 and IPv6, in the SYN and behind it, whole and
 import contextlib
 import socket
 import threading
-import time
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, waits
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, WITHHOLDING_SILENTLY, Client, Forger, Server, clients, connect, connect_tlv, converter,
@@ -492,13 +491,14 @@ def test_network_failure():
             equal(client.answer().hex(), "010222631e014100", "the answer (%s)" % client.name)
             equal(client.end(), (b"", "closed"), "the end behind it (%s)" % client.name)
             client.sock.close()
+    # By the time-out these would have no answer for 30 s. Servers of both families answer first, so that convertd doesn't blame the family.
+    with near() as lab, converter(lab):
+        for address in (lab.server.addr4, lab.server.addr6):
+            refused(lab, connect(address, lab.addresses.refused_port), error(0x60), deliveries=["syn"])
         lab.converter.ip("route add 10.7.7.0/24 via %s hoplimit 1" % lab.server.core4)
         lab.converter.run(["ip", "-6", "route", "add", "fd07:7::/64", "via", lab.server.core6, "hoplimit", "1"])
-        start = time.monotonic()
         for address in ("10.7.7.1", "fd07:7::1"):
             refused(lab, connect(address, 80), error(0x41), deliveries=["syn"])
-        # by the time-out they would take a second each, one after the other
-        check(time.monotonic() - start < 8, "8 connections took %.1f s: was it the time-out?" % (time.monotonic() - start))
 
 
 def test_prohibited_route():
