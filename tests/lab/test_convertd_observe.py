@@ -436,7 +436,9 @@ def test_slow_http_clients():
         for i in range(50):
             transfer(lab, server, (TCP, MPTCP)[i % 2], "syn", 1000, 1000)
         check(descriptors(process) <= at_start + 20, "%d descriptors more" % (descriptors(process) - at_start))
-        check(time.monotonic() - start < 8, "50 connections took %.1f s" % (time.monotonic() - start))
+        # five seconds for each of those that trickle; transfer() itself fails if nothing arrives for ten
+        took = time.monotonic() - start
+        check(took < 100, "50 connections took %.1f s, as if they waited for the HTTP clients" % took)
 
         # each has 5 s in all, even if it sends a byte now and then
         wait_until(lambda: is_over(slow[1]), 20, "the end of one that trickles", interval=0.2)
@@ -449,7 +451,9 @@ def test_many_slow_http_clients():
     """However many HTTP clients are slow, silent or busy, one that sends its request in one piece gets its answer soon."""
     with near() as lab, converter(lab, *OPTIONS) as process:
         at_start = descriptors(process)
-        for count, words in ((16, b""), (17, b"GET /healthz HT"), (500, b"GET /metrics HTTP/1.1\r\nHo"), (100, FLOOD)):
+
+        def slowest_beside(count, words):
+            took = []
             with contextlib.ExitStack() as stack:
                 for _ in range(count):
                     sock = stack.enter_context(lab.converter.socket())
@@ -457,11 +461,14 @@ def test_many_slow_http_clients():
                     sock.connect(("127.0.0.1", PORT))
                     sock.send(words)
                 for path in ("/healthz", "/metrics", "/healthz"):
-                    start = time.monotonic()  # slow clients have five seconds
+                    start = time.monotonic()
                     equal(get(lab.converter, path)[0], 200, path)
-                    check(time.monotonic() - start < 4, "%s took %.1f s with %d slow clients (%r)" % (
-                        path, time.monotonic() - start, count, words[:30]))
+                    took.append(time.monotonic() - start)
                 check(descriptors(process) <= at_start + 20, "%d descriptors more" % (descriptors(process) - at_start))
+            return max(took)
+        for count, words in ((16, b""), (17, b"GET /healthz HT"), (500, b"GET /metrics HTTP/1.1\r\nHo"), (100, FLOOD)):
+            # slow clients have five seconds; on a busy machine an answer may take long by itself, but not each time
+            check(any(slowest_beside(count, words) < 4 for _ in range(3)), "%d slow clients hold others up (%r)" % (count, words[:30]))
 
 
 FLOOD = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50
