@@ -444,6 +444,8 @@ def test_watchdog_of_standing_workers():
         manager.wait("READY=1")
         for name in ("worker-0", "worker-2", "worker-1", None):
             manager.wait("WATCHDOG=1")
+            line = "warning: %s stands still" % name
+            before = process.log_text().count(line)
             with standing(process, name):
                 # answers that were on their way; then nothing for as long as the manager waits
                 with contextlib.suppress(TimeoutError):
@@ -454,9 +456,9 @@ def test_watchdog_of_standing_workers():
                     check(False, "WATCHDOG=1 though %s stands still" % (name or "the main thread"))
                 except TimeoutError:
                     pass
-                check(not name or "warning: %s stands still" % name in process.log_text(), process.log_text())
+                # on a busy machine there may be others about workers that are slow
+                check(process.log_text().count(line) == before + bool(name), "not one more line \"%s\":\n%s" % (line, process.log_text()))
             manager.wait("WATCHDOG=1")
-        equal(process.log_text().count("stands still"), 3, "lines about workers:\n" + process.log_text())
         equal(process.stop(), 0, "the status")
 
 
