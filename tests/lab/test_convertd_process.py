@@ -284,7 +284,7 @@ def test_3000_mutated_requests():
                     outcomes[fuzzed.judge()] += 1
                     fuzzed.client.sock.close()
             check(process.poll() is None, "convertd ended with %s" % process.returncode)
-            check(time.monotonic() - silent < 8, "no end of %s" % [fuzzed.request.hex() for fuzzed in running.values()])
+            check(time.monotonic() - silent < 60, "no end of %s" % [fuzzed.request.hex() for fuzzed in running.values()])
         poller.close()
         server.sock.settimeout(10)
         for kind, least in (("answer 14", 100), ("answer 1e", 500), ("answer 15", 50), ("answer 15+14", 20), ("closed", 200)):

@@ -6,7 +6,6 @@ import select
 import signal
 import socket
 import threading
-import time
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, servers, wait_until, waits
 from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, connections, converter, descriptors, ended,
@@ -315,13 +314,15 @@ def test_several_that_have_much():
 
 # --- time ----------------------------------------------------------------------------------------------------------
 
+STUCK = 20  # seconds without any progress; convertd ends a client that is stuck after --connect-timeout, 30 s
+
 
 def test_200_connections_with_the_server_next_to_the_converter():
     """The answer is ready long before the third ACK, and no client gets stuck."""
     for delivery in ("syn", "behind") if kernel.has("fastopen") else ("behind",):
         with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, \
                 Server(lab, 80, backlog=256) as server, converter(lab):
-            start, waiting, times = time.monotonic(), {}, []
+            waiting = {}
             for _ in range(200):
                 client = Client(lab.client, lab.converter.addr4, MPTCP, delivery)
                 client.sock.setblocking(False)
@@ -332,21 +333,19 @@ def test_200_connections_with_the_server_next_to_the_converter():
                     check(False, "connected at once")
             if delivery == "behind":
                 for client in waiting.values():
-                    check(select.select([], [client.sock], [], 5)[1], "not connected")
+                    check(select.select([], [client.sock], [], STUCK)[1], "not connected")
                     client.sock.sendall(server.connect())
             clients_left = dict(waiting)
             while clients_left:
-                ready = select.select(list(clients_left), [], [], 5)[0]
-                check(ready, "%d of 200 have no answer after %.1f s" % (len(clients_left), time.monotonic() - start))
+                ready = select.select(list(clients_left), [], [], STUCK)[0]
+                check(ready, "%d of 200 have no answer, and for %d s none has come" % (len(clients_left), STUCK))
                 for number in ready:
-                    times.append(time.monotonic() - start)
                     client = clients_left.pop(number)
-                    client.sock.settimeout(5)
+                    client.sock.settimeout(STUCK)
                     extended_header(client.answer())
             for client in waiting.values():
                 client.sock.close()
                 server.accept().close()
-            check(max(times) < 10, "the slowest took %.2f s" % max(times))
 
 
 @kernel.needs("fastopen")

@@ -13,6 +13,7 @@ import select
 import signal
 import struct
 import termios
+import time
 
 from convertlab import Lab, Link, check, equal, main, wait_until
 from convertlab.paths import BULK, PathManager, bare
@@ -68,7 +69,9 @@ def test_programs_servers_networks():
     """A preloaded and a supervised program, one that goes directly, and the bytes of each network."""
     with two_networks() as lab:
         runs = Runs(lab, os.path.join(lab.directory, "cache"))
+        start = time.monotonic()
         first = runs.begin(size=2000000)
+        took = time.monotonic() - start
         second = runs.begin(lab.server.addr6, 6000, method="supervise")
         direct = runs.begin(CONVERT_BYPASS=lab.server.addr4)
         found = ask(lab)
@@ -80,7 +83,7 @@ def test_programs_servers_networks():
         check(two["pid"] in [second.pid, *second.children()], two)
         equal((three["server"], three["converter"], three["direct"], three["mptcp"], three["pid"]),
               ("%s:6000" % lab.server.addr4, None, "CONVERT_BYPASS says so", False, direct.pid), "the direct one")
-        check(0 <= one["age_s"] < 60 and 10 <= one["connect_ms"] < 5000, one)
+        check(0 <= one["age_s"] <= time.monotonic() - start + 1 and 10 <= one["connect_ms"] <= 1000 * took, one)
         networks = {network["device"]: network for network in one["networks"]}
         equal(sorted(networks), ["lte", "wifi"], "networks")
         sent = sum(network["sent"] for network in networks.values())
