@@ -241,11 +241,9 @@ def test_open_connections():
                     sock.sendall(b"x")
                     equal(client.read(1), b"x", "a busy one")
                 return Metrics(lab.converter)("convertd_connections", state="relay")
-            # convertd looks once a second which sessions move, and doesn't say when: the busy ones send ten times a second, for two looks
+            # convertd looks once a second which sessions move, and doesn't say when: the busy ones send some times a second, for two looks
             end = time.monotonic() + 2.5
-            while time.monotonic() < end:
-                moving()
-                time.sleep(0.1)
+            wait_until(lambda: moving() and time.monotonic() > end, 10, "two looks", interval=0.1)
             for source in ("fdaa:1:2:400::1", lab.client.wifi4, lab.client.wifi6):
                 for protocol in (TCP, MPTCP) * 3:
                     client = stack.enter_context(client_from(lab, source, protocol))
