@@ -10,12 +10,6 @@ NOT_AUTHORIZED = error(0x20)
 PUBLIC = {4: "10.50.0.1", 6: "fd50::1"}  # the NAT translates these to the converter's addresses, INSIDE
 INSIDE = {4: "10.3.0.1", 6: "fd03::1"}
 LISTEN = 1234
-MAPPED = 4321  # the NAT maps this port of the public address to LISTEN
-
-# How the NAT translates the source of packets that the converter sends to its own public address.
-SOURCES = {"public": "snat %(ip)s to %(public)s",           # a cloud's 1:1 NAT
-           "router": "snat %(ip)s to %(router)s",           # a router's hairpin NAT
-           "ports": "snat %(ip)s to %(public)s fully-random"}  # other ports as well
 
 
 def near(**options):
@@ -24,21 +18,17 @@ def near(**options):
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
 
-def translate(lab, source="public"):
-    """Makes the lab's server a NAT in front of the converter, with hairpinning."""
+def translate(lab):
+    """Makes the lab's server a NAT in front of the converter, with hairpinning: its packets to itself come from the public address."""
     need("nft", "nftables")
     rules = []
     for family, ip in ((4, "ip"), (6, "ip6")):
-        words = {"ip": ip, "public": PUBLIC[family], "inside": INSIDE[family],
-                 "router": lab.server.core4 if family == 4 else lab.server.core6}
-        snat = SOURCES[source] % words
-        to = "%(inside)s:1234" if family == 4 else "[%(inside)s]:1234"
+        words = {"ip": ip, "public": PUBLIC[family], "inside": INSIDE[family]}
         rules += ["table %(ip)s nat {" % words,
                   "chain pre { type nat hook prerouting priority -100;",
-                  ("%(ip)s daddr %(public)s tcp dport 4321 dnat to " + to) % words,
                   "%(ip)s daddr %(public)s dnat to %(inside)s" % words, "}",
                   "chain post { type nat hook postrouting priority 100;",
-                  "%(ip)s saddr %(inside)s %(ip)s daddr %(inside)s " % words + snat,
+                  "%(ip)s saddr %(inside)s %(ip)s daddr %(inside)s snat %(ip)s to %(public)s fully-random" % words,
                   "}", "}"]
     lab.server.run(["nft", "-f", "-"], input="\n".join(rules) + "\n")
     lab.converter.ip("route add %s via %s" % (PUBLIC[4], lab.server.core4))
@@ -56,7 +46,7 @@ def asked(lab, request, protocol=TCP, delivery="syn", address=None):
 def test_configured_own_addresses():
     """convertd refuses the configured addresses, and sends nothing there. A rule for the very address allows it."""
     with near() as lab, Server(lab, 80) as server:
-        translate(lab, "ports")
+        translate(lab)
         lab.server.ip("addr add 10.50.0.1/32 dev lo")
         for options in (("--own-address", "10.50.0.0/24", "--own-address", PUBLIC[6]),
                         ("--shared-address", PUBLIC[4], "--shared-address", PUBLIC[6])):
