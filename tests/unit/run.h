@@ -4,7 +4,10 @@
 #define TESTS_UNIT_RUN_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /*
  * Check gives a test four seconds. The longest ones exceed them under a sanitizer on a machine that runs four programs on each CPU.
@@ -13,6 +16,24 @@
 static __attribute__((constructor)) void limit_for_hangs_only(void)
 {
 	setenv("CK_DEFAULT_TIMEOUT", "600", 0);
+}
+
+/* Says why a test can't be run here, and fails it with CONVERT_NO_SKIP=1, as in CI. Otherwise the test returns then, and passes. */
+static inline void test_skip(const char *why)
+{
+	const char *no_skip = getenv("CONVERT_NO_SKIP");
+
+	ck_assert_msg(!no_skip || !*no_skip, "can't be run here: %s", why);
+	printf("skipped: %s\n", why);
+}
+
+/* Tells whether root runs this. If not, it says that the test makes no sense, which is never a failure. */
+static inline bool test_is_root(void)
+{
+	if (geteuid() == 0)
+		return true;
+	printf("nothing was tested: only root can become another user; run it as root\n");
+	return false;
 }
 
 /* Runs and frees the suite, as verbose as CK_VERBOSITY says; returns the exit status. */

@@ -562,8 +562,12 @@ START_TEST(setuid_programs_have_none)
 	ssize_t len;
 	pid_t pid;
 
-	if (geteuid() != 0 || chown(directory, 65534, 65534) < 0)
+	if (!test_is_root())
 		return;
+	if (chown(directory, 65534, 65534) < 0) {
+		test_skip("root can't give a directory to nobody");
+		return;
+	}
 	snprintf(copy, sizeof(copy), "%s/copy", directory);
 	in = open("/proc/self/exe", O_RDONLY);
 	out = open(copy, O_WRONLY | O_CREAT, 0700);
@@ -582,7 +586,10 @@ START_TEST(setuid_programs_have_none)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
-	ck_assert(WEXITSTATUS(status) == REFUSED || WEXITSTATUS(status) == NOT_PRIVILEGED);
+	if (WEXITSTATUS(status) == NOT_PRIVILEGED)
+		test_skip("the temporary directory's file system has no set-user-ID programs; set TMPDIR to another one");
+	else
+		ck_assert_int_eq(WEXITSTATUS(status), REFUSED);
 	errno = 12345;
 }
 END_TEST
