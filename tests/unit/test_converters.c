@@ -18,9 +18,18 @@
 
 #define IN_A_ROW 3 /* refusals of different destinations before a converter is left alone */
 #define SECONDS 600
+#define UP_S 7200 /* so much longer the machine has been up, to converters.c: it may have started just now, and there are old records */
 
 static char directory[PATH_MAX];
 static struct settings settings;
+
+int64_t clock_read_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (now.tv_sec + UP_S) * CLOCK_NS_PER_S + now.tv_nsec;
+}
 
 static union sockaddr_ip address(const char *text)
 {
@@ -368,8 +377,6 @@ START_TEST(silence_is_remembered_for_ten_minutes)
 			.info = { .until = then + 24 * 3600 * 1000, .flags = records[i].flags, .count = 1, .kinds = { 30 } },
 		};
 
-		if (then <= 0) /* no machine has records that are older than its last start */
-			continue;
 		ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_INFO, then, &info), 0);
 		ck_assert_int_eq(chosen(1), 0);
 		ck_assert_msg(converters_silence(&settings, 0) == records[i].silence, "record %zu: %d", i,
@@ -394,8 +401,6 @@ START_TEST(the_end_of_silence_is_foreseen)
 			.info = { .until = then + 24 * 3600 * 1000, .flags = 700 | 0x60000, .count = 1, .kinds = { 30 } },
 		};
 
-		if (then <= 0)
-			continue;
 		ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_INFO, then, &info), 0);
 		ck_assert_int_eq(chosen(1), 0);
 		ck_assert_int_eq(converters_silence_ends_soon(0), records[i].soon);
