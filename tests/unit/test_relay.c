@@ -236,7 +236,7 @@ START_TEST(share_of_a_round)
 		ck_assert_uint_le(relay.flow[RELAY_UPSTREAM].bytes - before,
 				  1024 * 1024 + 2 * RELAY_SCRATCH_SIZE);
 	}
-	ck_assert_int_ne(result, RELAY_DONE);
+	ck_assert_int_eq(result, RELAY_AGAIN); /* the kernel's buffers have become large enough for a whole share */
 }
 END_TEST
 
