@@ -9,15 +9,27 @@
 
 #include <check.h>
 #include <string.h>
+#include <time.h>
+
+#define LIFETIME 86400 /* of an epoch, in seconds */
 
 static struct demand *demand;
+static time_t now = 20000 * LIFETIME;
 static const struct in6_addr one = { .s6_addr = { 0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, 1 } };
 static const struct in6_addr other = { .s6_addr = { 0x20, 1, 0xd, 0xb8, 0, 0, 0, 2, 1 } };
+
+/* Takes the place of the C library's function. */
+time_t time(time_t *out)
+{
+	if (out)
+		*out = now;
+	return now;
+}
 
 static void configure(unsigned most, unsigned errors, bool shared)
 {
 	struct demand_settings settings = {
-		.most = most, .errors = errors, .lifetime = 86400, .shared = shared
+		.most = most, .errors = errors, .lifetime = LIFETIME, .shared = shared
 	};
 
 	demand_configure(demand, &settings);
@@ -137,14 +149,46 @@ START_TEST(others_cookies)
 }
 END_TEST
 
-/* With another lifetime another epoch begins, in which another key signs. */
+/* In the next epoch another key signs, and the cookies of the one before are still valid. In the epoch after that they aren't. */
 START_TEST(keys_change)
 {
-	struct demand_settings settings = { .most = 8, .lifetime = 86400 };
+	uint8_t cookie[COOKIES_LEN], next[COOKIES_LEN], last[COOKIES_LEN];
+
+	ck_assert(demand_make(demand, &one, NULL, 0, cookie));
+	now += LIFETIME - 1;
+	ck_assert(demand_make(demand, &one, NULL, 0, next));
+	ck_assert_mem_eq(next, cookie, sizeof(cookie));
+	now++;
+	ck_assert(demand_make(demand, &one, NULL, 0, next));
+	ck_assert_mem_ne(next, cookie, sizeof(cookie));
+	ck_assert(demand_check(demand, &one, cookie, sizeof(cookie)));
+	ck_assert(demand_check(demand, &one, next, sizeof(next)));
+	now += LIFETIME;
+	ck_assert(demand_make(demand, &one, NULL, 0, last));
+	ck_assert(!demand_check(demand, &one, cookie, sizeof(cookie)));
+	ck_assert(demand_check(demand, &one, next, sizeof(next)));
+	ck_assert(demand_check(demand, &one, last, sizeof(last)));
+}
+END_TEST
+
+/* An epoch in which nobody asked for a cookie counts. */
+START_TEST(an_epoch_is_left_out)
+{
+	uint8_t cookie[COOKIES_LEN];
+
+	ck_assert(demand_make(demand, &one, NULL, 0, cookie));
+	now += 2 * LIFETIME;
+	ck_assert(!demand_check(demand, &one, cookie, sizeof(cookie)));
+}
+END_TEST
+
+/* With another lifetime another epoch begins. */
+START_TEST(lifetime_changes)
+{
+	struct demand_settings settings = { .most = 8, .lifetime = LIFETIME / 2 };
 	uint8_t cookie[COOKIES_LEN], next[COOKIES_LEN];
 
 	ck_assert(demand_make(demand, &one, NULL, 0, cookie));
-	settings.lifetime = 43200;
 	demand_configure(demand, &settings);
 	ck_assert(demand_make(demand, &one, NULL, 0, next));
 	ck_assert_mem_ne(next, cookie, sizeof(cookie));
@@ -166,6 +210,8 @@ int main(void)
 	tcase_add_test(tcase, cookies);
 	tcase_add_test(tcase, others_cookies);
 	tcase_add_test(tcase, keys_change);
+	tcase_add_test(tcase, an_epoch_is_left_out);
+	tcase_add_test(tcase, lifetime_changes);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
