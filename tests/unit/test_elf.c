@@ -193,36 +193,38 @@ START_TEST(damaged_header_is_refused)
 }
 END_TEST
 
+static const struct {
+	uint64_t offset, size;
+} loaders[] = {
+	{ 288, 0 },	       { 288, 1 },	       { 288, ELF_LOADER_MAX + 1 },
+	{ 288, UINT64_MAX },   { UINT64_MAX, 8 },      { UINT64_MAX - 7, 8 },
+	{ 288, 27 /* no NUL */ }, { 287, 2 /* empty */ }, { ELF_IMAGE_MAX, 2 },
+};
+
 START_TEST(damaged_loader_is_refused)
 {
-	static const struct {
-		uint64_t offset, size;
-	} segments[] = {
-		{ 288, 0 },	       { 288, 1 },	       { 288, ELF_LOADER_MAX + 1 },
-		{ 288, UINT64_MAX },   { UINT64_MAX, 8 },      { UINT64_MAX - 7, 8 },
-		{ 288, 27 /* no NUL */ }, { 287, 2 /* empty */ }, { ELF_IMAGE_MAX, 2 },
-	};
 	struct elf_image image;
 
 	elf_image_make(&image, &kinds[0].spec);
-	elf_image_put_segment(&image, ELF_IMAGE_INTERP, 3, segments[_i].offset, segments[_i].size);
+	elf_image_put_segment(&image, ELF_IMAGE_INTERP, 3, loaders[_i].offset, loaders[_i].size);
 	assert_damaged(&image);
 }
 END_TEST
 
 /* The loader complains about these, if anyone does. */
+static const struct {
+	size_t segment;
+	uint32_t type;
+	uint64_t offset, size;
+} segments[] = {
+	{ ELF_IMAGE_NOTE, 4, UINT64_MAX - 8, 64 }, { ELF_IMAGE_NOTE, 4, 328, UINT64_MAX },
+	{ ELF_IMAGE_NOTE, 4, 328, 3 },		   { ELF_IMAGE_DYNAMIC, 2, UINT64_MAX, 64 },
+	{ ELF_IMAGE_DYNAMIC, 2, 400, UINT64_MAX }, { ELF_IMAGE_LOAD, 0, 0, 0 },
+	{ ELF_IMAGE_LOAD, 1, UINT64_MAX, UINT64_MAX },
+};
+
 START_TEST(damage_elsewhere_is_passed_over)
 {
-	static const struct {
-		size_t segment;
-		uint32_t type;
-		uint64_t offset, size;
-	} segments[] = {
-		{ ELF_IMAGE_NOTE, 4, UINT64_MAX - 8, 64 }, { ELF_IMAGE_NOTE, 4, 328, UINT64_MAX },
-		{ ELF_IMAGE_NOTE, 4, 328, 3 },		   { ELF_IMAGE_DYNAMIC, 2, UINT64_MAX, 64 },
-		{ ELF_IMAGE_DYNAMIC, 2, 400, UINT64_MAX }, { ELF_IMAGE_LOAD, 0, 0, 0 },
-		{ ELF_IMAGE_LOAD, 1, UINT64_MAX, UINT64_MAX },
-	};
 	struct elf_facts facts;
 	struct elf_image image;
 
@@ -282,8 +284,8 @@ int main(void)
 	tcase_add_loop_test(tcase, every_byte_damaged, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(tcase, other_file_is_none, 0, ARRAY_SIZE(others));
 	tcase_add_test(tcase, damaged_header_is_refused);
-	tcase_add_loop_test(tcase, damaged_loader_is_refused, 0, 9);
-	tcase_add_loop_test(tcase, damage_elsewhere_is_passed_over, 0, 7);
+	tcase_add_loop_test(tcase, damaged_loader_is_refused, 0, ARRAY_SIZE(loaders));
+	tcase_add_loop_test(tcase, damage_elsewhere_is_passed_over, 0, ARRAY_SIZE(segments));
 	tcase_add_test(tcase, this_program);
 	tcase_add_test(tcase, machines);
 	suite_add_tcase(suite, tcase);

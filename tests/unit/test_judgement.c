@@ -476,27 +476,28 @@ START_TEST(voice)
 END_TEST
 
 /* A SYN that wasn't withheld has been answered: a blind client has a connection, and is served once it has proved its address. */
+static const struct {
+	const char *request;
+	bool mptcp, proven, confirmed, syn_data, demanded;
+	enum judgement_voice voice;
+	enum request_action action;
+} connected[] = {
+	{ "0108 6c63 " BLIND SERVER, false, false, false, true, false, JUDGEMENT_SILENT, REQUEST_PROVE },
+	{ "0108 6c63 " BLIND SERVER, false, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
+	{ "0108 6c63 " BLIND SERVER, false, true, false, true, true, JUDGEMENT_SILENT, REQUEST_CONNECT },
+	{ "0108 6c63 " BLIND_MPTCP SERVER, true, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
+	{ "0108 6c63 " BLIND_MPTCP SERVER, true, true, false, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
+	{ "0108 6c63 " BLIND_MPTCP SERVER, false, true, false, true, false, JUDGEMENT_RESET, REQUEST_CONNECT },
+	/* confirmed, or behind the handshake */
+	{ "0108 6c63 " BLIND SERVER, false, false, true, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
+	{ "0108 6c63 " BLIND SERVER, false, true, false, false, false, JUDGEMENT_RESET, REQUEST_CONNECT },
+	/* a client that isn't blind has a response */
+	{ "0108 6c63 " SILENCE SERVER, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
+	{ CONNECT, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
+};
+
 START_TEST(connected_blindly)
 {
-	static const struct {
-		const char *request;
-		bool mptcp, proven, confirmed, syn_data, demanded;
-		enum judgement_voice voice;
-		enum request_action action;
-	} connected[] = {
-		{ "0108 6c63 " BLIND SERVER, false, false, false, true, false, JUDGEMENT_SILENT, REQUEST_PROVE },
-		{ "0108 6c63 " BLIND SERVER, false, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
-		{ "0108 6c63 " BLIND SERVER, false, true, false, true, true, JUDGEMENT_SILENT, REQUEST_CONNECT },
-		{ "0108 6c63 " BLIND_MPTCP SERVER, true, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
-		{ "0108 6c63 " BLIND_MPTCP SERVER, true, true, false, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
-		{ "0108 6c63 " BLIND_MPTCP SERVER, false, true, false, true, false, JUDGEMENT_RESET, REQUEST_CONNECT },
-		/* confirmed, or behind the handshake */
-		{ "0108 6c63 " BLIND SERVER, false, false, true, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
-		{ "0108 6c63 " BLIND SERVER, false, true, false, false, false, JUDGEMENT_RESET, REQUEST_CONNECT },
-		/* a client that isn't blind has a response */
-		{ "0108 6c63 " SILENCE SERVER, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
-		{ CONNECT, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
-	};
 	struct bytes request = bytes_hex(connected[_i].request);
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
@@ -565,7 +566,7 @@ int main(void)
 	tcase_add_test(tcase, granted_and_incomplete);
 	tcase_add_test(tcase, cookie_of_ours);
 	tcase_add_loop_test(tcase, voice, 0, ARRAY_SIZE(voices));
-	tcase_add_loop_test(tcase, connected_blindly, 0, 10);
+	tcase_add_loop_test(tcase, connected_blindly, 0, ARRAY_SIZE(connected));
 	tcase_add_test(tcase, grant_of_several);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
