@@ -60,7 +60,8 @@ static void check_call(const uint8_t *data, size_t size)
 	struct warden_call call;
 	bool passed = size & 1;
 
-	REQUIRE(!warden_call_is_right((const struct warden_call *)data, size, passed));
+	if (size != sizeof(call))
+		REQUIRE(!warden_call_is_right((const struct warden_call *)data, size, passed));
 	memset(&call, 0, sizeof(call));
 	memcpy(&call, data, size < sizeof(call) ? size : sizeof(call));
 	if (!warden_call_is_right(&call, sizeof(call), passed))
