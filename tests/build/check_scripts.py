@@ -4,7 +4,10 @@
 
 shellcheck reads each file that names a shell, in its first line or, if another program reads it, in a comment of shellcheck's. Such a
 comment also excuses what a file does on purpose. luacheck reads the dissector where it is installed; not all distributions have it.
+
+Nor may a Python file of tests/lab have two functions of the same name: the second one hides the first, a test that never runs then.
 """
+import collections
 import os
 import re
 import shutil
@@ -41,13 +44,24 @@ def complaints(command):
     return done.stdout + "%s: status %d\n" % (command[0], done.returncode) if done.returncode else ""
 
 
+def hidden_functions(paths):
+    """A line for each name that two functions of a file of tests/lab have."""
+    for path in sorted(paths):
+        if path.startswith("tests/lab/") and path.endswith(".py"):
+            with open(os.path.join(TOP, path), encoding="utf-8") as file:
+                names = collections.Counter(re.findall(r"^def (\w+)\(", file.read(), re.MULTILINE))
+            yield from ("%s: has two functions %s()\n" % (path, name) for name, count in names.items() if count > 1)
+
+
 def main():
     """Returns the status."""
+    paths = list(tree())
+    wrong = "".join(hidden_functions(paths))
     if not shutil.which("shellcheck"):
-        print("SKIP: there is no shellcheck; on Debian: apt-get install shellcheck")
-        return 1 if os.environ.get("CONVERT_NO_SKIP") else 77
-    found = list(scripts(tree()))
-    wrong = complaints(["shellcheck", "--format=gcc", *found])
+        print(wrong + "SKIP: there is no shellcheck; on Debian: apt-get install shellcheck")
+        return 1 if wrong or os.environ.get("CONVERT_NO_SKIP") else 77
+    found = list(scripts(paths))
+    wrong += complaints(["shellcheck", "--format=gcc", *found])
     readers = "shellcheck"
     if shutil.which("luacheck"):
         wrong += complaints(["luacheck", "--no-color", "--codes", "contrib/wireshark/convert.lua"])
