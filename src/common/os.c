@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.c - sysctls, limits, capabilities, child programs, and the service manager (without libsystemd) */
+/* os.c - small files, sysctls, descriptors, limits, capabilities, child programs, and the service manager (without libsystemd) */
 #include "config.h"
 
 #include "common/os.h"
@@ -213,6 +213,17 @@ int child_run(const char *const words[], int timeout_ms, struct child_output *ou
 	}
 	out->status = ret;
 	return 0;
+}
+
+void standard_descriptors_fill(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 bool open_files_raise(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.h - small files, sysctls, limits, capabilities, child programs, and the service manager */
+/* os.h - small files, sysctls, descriptors, limits, capabilities, child programs, and the service manager */
 #ifndef COMMON_OS_H
 #define COMMON_OS_H
 
@@ -32,6 +32,12 @@ int file_replace(const char *path, const char *draft, const char *text, size_t l
  * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
  */
 int sysctl_read(const char *name);
+
+/*
+ * Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and with it the log's lines.
+ * A program that this process executes gets them closed.
+ */
+void standard_descriptors_fill(void);
 
 /* Raises this process's limit of open files to its hard limit, since each connection takes two. Returns false with errno set. */
 bool open_files_raise(void);

@@ -61,18 +61,6 @@ struct convertd {
 	size_t reported; /* the number of sessions left in the last message to the service manager */
 };
 
-/* Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and the log's lines. */
-static void fill_standard_descriptors(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* Puts new settings in force; if it returns true, it owns them. Otherwise it adds the error to @problems. */
 static bool apply(struct convertd *convertd, struct convertd_settings *settings, struct problems *problems)
 {
@@ -332,7 +320,7 @@ static bool prepare(struct convertd *convertd, struct convertd_settings *setting
 {
 	struct problems problems = { .print = log_problem };
 
-	fill_standard_descriptors();
+	standard_descriptors_fill();
 	log_start("convertd");
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);

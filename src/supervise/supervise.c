@@ -10,6 +10,8 @@
 
 #include "supervise/supervise.h"
 
+#include "common/os.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -154,6 +156,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	sigset_t all, before;
 	pid_t pid, program = 0;
 
+	standard_descriptors_fill();
 	setenv(VARIABLE, "1", 1);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* for the case that the supervisor is killed */
 	sigfillset(&all);

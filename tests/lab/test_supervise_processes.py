@@ -115,6 +115,19 @@ def test_output_ends():
             os.kill(pid, signal.SIGKILL)
 
 
+def test_closed_standard_descriptors():
+    """A program that has no standard input, output or error is converted all the same."""
+    with bench() as place:
+        for number, closed in enumerate(("<&-", ">&-", "2>&-", "<&- >&- 2>&-")):
+            log = os.path.join(place.place, "closed-%d.log" % number)
+            words = ["sh", "-c", "exec \"$@\" " + closed, "sh", place.convertize, "--method", "supervise", place.client,
+                     place.lab.server.addr4, PORT]
+            run = Run(place.lab.client.run(words, env=place.env(CONVERT_LOG=log), check=False))
+            equal(run.status, 0, closed + run.stdout + run.stderr)
+            with open(log, encoding="utf-8") as file:
+                check("converted over " in file.read(), closed)
+
+
 def test_supervisor_killed():
     """The program goes on, and gets ENOSYS for new sockets; convertize waits for it and says why."""
     with bench() as place:
