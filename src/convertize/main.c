@@ -9,6 +9,7 @@
 #include "convertize/run/launch.h"
 #include "convertize/status/status.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +26,8 @@ int main(int argc, char *argv[])
 	case OPTIONS_USAGE:
 		return options.command == COMMAND_RUN ? STATUS_NOT_RUN : STATUS_USAGE;
 	}
+	if (options.command != COMMAND_RUN)
+		signal(SIGCHLD, SIG_DFL); /* the caller may have it ignored: then nobody could wait for the programs that we start */
 	switch (options.command) {
 	case COMMAND_CHECK:
 		return conf_load(&files, &options, false) ? check(&options) : STATUS_USAGE;

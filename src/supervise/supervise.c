@@ -150,35 +150,50 @@ bool supervise_is_nested(void)
 	return getenv(VARIABLE) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
+void supervise_restore(const struct supervise_inherited *inherited)
+{
+	sigaction(SIGCHLD, &inherited->children, NULL);
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* Returns @status after it has undone what supervise() changed in this process. */
+static int give_up(const struct supervise_inherited *inherited, int status)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	unsetenv(VARIABLE);
+	supervise_restore(inherited);
+	return status;
+}
+
 int supervise(const struct settings *settings, const struct supervise_command *command)
 {
 	int pair[2], signals, standard_error, status;
-	sigset_t all, before;
+	const struct sigaction children = { .sa_handler = SIG_DFL };
+	struct supervise_inherited inherited;
+	sigset_t all;
 	pid_t pid, program = 0;
 
 	standard_descriptors_fill();
 	setenv(VARIABLE, "1", 1);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* for the case that the supervisor is killed */
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
+	sigprocmask(SIG_SETMASK, &all, &inherited.mask);
+	sigaction(SIGCHLD, &children, &inherited.children);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
 		fprintf(stderr, "convertize: no supervisor: %s; raise the limits of processes (ulimit -u) and open files (ulimit -n)\n",
 			strerror(errno));
-		return SUPERVISE_NOT_RUN;
+		return give_up(&inherited, SUPERVISE_NOT_RUN);
 	}
 	if (pid == 0) {
 		close(pair[0]);
-		supervisor_run(settings, command, pair[1], &before);
+		supervisor_run(settings, command, pair[1], &inherited);
 	}
 	close(pair[1]);
 	status = hear_of_start(pair[0], &program);
 	if (status) {
 		wait_for_child(pid);
 		close(pair[0]);
-		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-		unsetenv(VARIABLE);
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		return status;
+		return give_up(&inherited, status);
 	}
 	signals = signalfd(-1, &all, SFD_CLOEXEC);
 	standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -34,6 +34,15 @@ bool supervise_is_nested(void);
 /* Closes our copies of the program's standard descriptors: a reader of its output waits until the last writer has closed it. */
 void supervise_close_standard(void);
 
+/* What convertize has inherited, and changes for its own processes. The program gets it as it was. */
+struct supervise_inherited {
+	sigset_t mask;
+	struct sigaction children; /* of SIGCHLD, which may be ignored: then nobody could wait for a child */
+};
+
+/* Restores all that in this process. */
+void supervise_restore(const struct supervise_inherited *inherited);
+
 /* --- supervisor.c: the process that starts the program, and answers its calls until the last program has ended --- */
 
 /* The messages between the supervisor and the front, one each on a SOCK_SEQPACKET socket. All but the last are the supervisor's. */
@@ -55,9 +64,9 @@ struct supervisor_message {
 
 /*
  * supervisor_run() - start the program of @command under supervision, report to @front, answer its calls and its children's
- * The caller has blocked all signals; the program gets @mask. Never returns.
+ * The caller has blocked all signals; the program gets @inherited. Never returns.
  */
 _Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
-			      const sigset_t *mask);
+			      const struct supervise_inherited *inherited);
 
 #endif

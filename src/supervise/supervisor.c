@@ -228,7 +228,7 @@ static void choose_clock(void)
  */
 
 /* Installs the filter, waits for the supervisor, and executes the program. Each word is a descriptor or, negative, an errno. */
-static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
+static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const struct supervise_inherited *inherited)
 {
 	int word = listener_install();
 	char go;
@@ -236,7 +236,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 	if (send(supervisor, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word < 0 || recv(supervisor, &go, 1, 0) != 1)
 		_exit(SUPERVISE_NOT_RUN);
 	close(word); /* otherwise the supervisor would never see the listener hang up */
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	supervise_restore(inherited);
 	if (command->binary)
 		execv(command->file, command->argv);
 	else
@@ -320,7 +320,7 @@ static int end_child(int child, int status)
 }
 
 /* Makes the child that will execute the program, and @child, a socket to it. Returns 0, or the exit status after it has reported why. */
-static int prepare(const struct supervise_command *command, const sigset_t *mask, int *child)
+static int prepare(const struct supervise_command *command, const struct supervise_inherited *inherited, int *child)
 {
 	int pair[2], word;
 
@@ -330,7 +330,7 @@ static int prepare(const struct supervise_command *command, const sigset_t *mask
 	}
 	if (self.program == 0) {
 		close(pair[0]);
-		run_program(command, pair[1], mask);
+		run_program(command, pair[1], inherited);
 	}
 	close(pair[1]);
 	*child = pair[0];
@@ -356,7 +356,7 @@ static int go(const struct supervise_command *command, int child)
 }
 
 _Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
-			      const sigset_t *mask)
+			      const struct supervise_inherited *inherited)
 {
 	sigset_t children;
 	int status, child;
@@ -365,7 +365,7 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	self.front = front;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
-	status = prepare(command, mask, &child);
+	status = prepare(command, inherited, &child);
 	if (!status) {
 		tell_front(SUPERVISOR_PREPARED, self.program, false);
 		status = go(command, child);

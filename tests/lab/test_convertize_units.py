@@ -320,5 +320,16 @@ def test_without_systemd():
             check(result.returncode == 1 and "is systemd the service manager here?" in result.stderr, result)
 
 
+def test_ignored_children():
+    """convertize waits for the programs that it runs, even if its caller ignores SIGCHLD."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab, tempfile.TemporaryDirectory(dir=lab.directory) as place:
+        with open(os.path.join(place, "systemctl"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho 'no manager' >&2\nexit 1\n")
+        os.chmod(file.name, 0o755)
+        result = lab.client.run(["env", "--ignore-signal=CHLD", "PATH=" + place, lab.build.program("convertize"), "enable", "x.service"],
+                                env={"CONVERT_CONFIG": "none", "CONVERT_ADDR": "192.0.2.1"}, check=False)
+        check(result.returncode == 1 and "convertize: systemctl: no manager\n" in result.stderr, result)
+
+
 if __name__ == "__main__":
     main()

@@ -263,5 +263,16 @@ def test_descriptors():
         equal(ours, native, "descriptors and signals")
 
 
+def test_ignored_children():
+    """convertize ends with the program even if its caller ignores SIGCHLD. The program ignores it as well."""
+    with bench() as place:
+        ignoring = ["env", "--ignore-signal=CHLD"]
+        words = [*ignoring, place.convertize, "--method", "supervise"]
+        equal(place.lab.client.run([*words, "sh", "-c", "exit 7"], env=place.env(), check=False).returncode, 7, "the status")
+        ignored = ["grep", "^SigIgn", "/proc/self/status"]
+        equal(place.lab.client.run([*words, *ignored], env=place.env()).stdout, place.lab.client.run([*ignoring, *ignored]).stdout,
+              "ignored signals")
+
+
 if __name__ == "__main__":
     main()
