@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,8 +25,13 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 #define VARIABLE "CONVERT_SUPERVISED" /* tells a supervised convertize that the supervisor is another convertize's */
 
@@ -62,6 +68,27 @@ void supervise_close_standard(void)
 
 	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
 		dup2(null, fd);
+}
+
+void supervise_close_others(const int keep[], size_t count)
+{
+	unsigned int from = STDERR_FILENO + 1, next = 0;
+
+	for (; next < UINT_MAX; from = next + 1) {
+		next = UINT_MAX;
+		for (size_t i = 0; i < count; i++)
+			if ((unsigned int)keep[i] >= from && (unsigned int)keep[i] < next)
+				next = (unsigned int)keep[i];
+		if (next > from)
+			syscall(SYS_close_range, from, next - 1, 0);
+	}
+}
+
+void supervise_leave_directory(void)
+{
+	if (chdir("/") != 0) {
+		/* we keep the directory */
+	}
 }
 
 /* Waits for a child's end. Returns its status as waitpid() does. */
@@ -195,6 +222,8 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 		close(pair[0]);
 		return give_up(&inherited, status);
 	}
+	supervise_close_others(pair, 1);
+	supervise_leave_directory();
 	signals = signalfd(-1, &all, SFD_CLOEXEC);
 	standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	supervise_close_standard();

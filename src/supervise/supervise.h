@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct supervise_command {
 	const char *file; /* as for execvp(3), like @argv; a path, if @binary */
@@ -33,6 +34,12 @@ bool supervise_is_nested(void);
 
 /* Closes our copies of the program's standard descriptors: a reader of its output waits until the last writer has closed it. */
 void supervise_close_standard(void);
+
+/* Likewise closes all others but the @count of @keep. The program may have inherited pipes, locked files and listening sockets. */
+void supervise_close_others(const int keep[], size_t count);
+
+/* Leaves the program's directory, which may be on a file system that somebody wants to unmount. */
+void supervise_leave_directory(void);
 
 /* What convertize has inherited, and changes for its own processes. The program gets it as it was. */
 struct supervise_inherited {

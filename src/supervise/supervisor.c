@@ -200,16 +200,14 @@ static void loop(void)
 }
 
 /*
- * Gives up all that belongs to the program: its standard descriptors; the terminal, whose signals are for the program; and its directory,
- * which may be on a file system that somebody wants to unmount.
+ * Gives up what belongs to the program: its standard descriptors; the terminal, whose signals are for the program; and its directory.
+ * prepare() has closed the other descriptors.
  */
 static void detach(void)
 {
 	setsid();
 	supervise_close_standard();
-	if (chdir("/") != 0) {
-		/* the supervisor keeps the directory */
-	}
+	supervise_leave_directory();
 }
 
 /* Uses the C library's clock unless a preloaded library may replace it, such as libfaketime. */
@@ -332,7 +330,7 @@ static int prepare(const struct supervise_command *command, const struct supervi
 		close(pair[0]);
 		run_program(command, pair[1], inherited);
 	}
-	close(pair[1]);
+	supervise_close_others((int[]){ self.front, pair[0] }, 2);
 	*child = pair[0];
 	if (recv(*child, &word, sizeof(word), 0) != sizeof(word))
 		report_problem(command, "its process has ended");

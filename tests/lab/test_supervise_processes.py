@@ -105,14 +105,15 @@ def is_zombie(pid):
 
 
 def test_output_ends():
-    """A reader of the program's output sees its end when the program closes it, not only when the program ends."""
+    """A reader of what the program writes to any descriptor sees the end when the program closes it, not only when the program ends."""
     with bench() as place:
-        process = place.lab.client.popen(["sh", "-c", "{ %s --method supervise sh -c 'exec >&- 2>&-; exec sleep 30' & } | cat; echo closed"
-                                          % place.convertize], env=place.env(CONVERT_LOG=""))
-        process.wait_log("closed")
-        process.wait(10)
-        for pid in processes("sleep\00030"):
-            os.kill(pid, signal.SIGKILL)
+        for closing, redirected in ((">&- 2>&-", ""), ("3>&-", "3>&1 >/dev/null 2>&1")):
+            command = "%s --method supervise sh -c 'exec %s; exec sleep 30' %s" % (place.convertize, closing, redirected)
+            process = place.lab.client.popen(["sh", "-c", "{ %s & } | cat; echo closed" % command], env=place.env(CONVERT_LOG=""))
+            process.wait_log("closed")
+            process.wait(10)
+            for pid in processes("sleep\00030"):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_closed_standard_descriptors():
