@@ -180,6 +180,7 @@ bool supervise_is_nested(void)
 void supervise_restore(const struct supervise_inherited *inherited)
 {
 	sigaction(SIGCHLD, &inherited->children, NULL);
+	setitimer(ITIMER_REAL, &inherited->timer, NULL);
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
@@ -196,6 +197,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 {
 	int pair[2], signals, standard_error, status;
 	const struct sigaction children = { .sa_handler = SIG_DFL };
+	const struct itimerval none = { 0 };
 	struct supervise_inherited inherited;
 	sigset_t all;
 	pid_t pid, program = 0;
@@ -203,6 +205,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	standard_descriptors_fill();
 	setenv(VARIABLE, "1", 1);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* for the case that the supervisor is killed */
+	setitimer(ITIMER_REAL, &none, &inherited.timer);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &inherited.mask);
 	sigaction(SIGCHLD, &children, &inherited.children);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/time.h>
 
 struct supervise_command {
 	const char *file; /* as for execvp(3), like @argv; a path, if @binary */
@@ -45,9 +46,10 @@ void supervise_leave_directory(void);
 struct supervise_inherited {
 	sigset_t mask;
 	struct sigaction children; /* of SIGCHLD, which may be ignored: then nobody could wait for a child */
+	struct itimerval timer;    /* of alarm(2), which an exec() keeps and a fork() doesn't */
 };
 
-/* Restores all that in this process. */
+/* Restores all that in this process. The timer may end it. */
 void supervise_restore(const struct supervise_inherited *inherited);
 
 /* --- supervisor.c: the process that starts the program, and answers its calls until the last program has ended --- */

@@ -129,6 +129,16 @@ def test_closed_standard_descriptors():
                 check("converted over " in file.read(), closed)
 
 
+def test_inherited_timer():
+    """A timer that runs when convertize is started ends the program, and convertize with it."""
+    with bench() as place:
+        command = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
+        words = ["python3", "-c", command, place.convertize, "--method", "supervise", "sleep", "654321"]
+        run = place.lab.client.run(words, env=place.env(), check=False)
+        equal(run.returncode, -signal.SIGALRM, run.stdout + run.stderr)
+        wait_until(lambda: not processes("sleep\000654321"), 5, "the program's end")
+
+
 def test_supervisor_killed():
     """The program goes on, and gets ENOSYS for new sockets; convertize waits for it and says why."""
     with bench() as place:
