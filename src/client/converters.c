@@ -310,7 +310,8 @@ static void renew_cookie(int index, const struct cache_converter *found)
  *
  * The user sets the order: the parts of CONVERT_ADDR one after the other, the addresses of a name in the resolver's order. The choice makes
  * up to three passes, for addresses that suit the socket less and less, and with CONVERT_FALLBACK=none another one, for converters that
- * rest. Before it considers a converter, it takes over from the cache the facts that the user's other processes have learned about it.
+ * rest. A pass looks up a name again only if no later one takes an address that it has already. Before the choice considers a converter, it
+ * takes over from the cache the facts that the user's other processes have learned about it.
  */
 
 /* The addresses that a socket can be connected to, beside those of its own family. */
@@ -330,7 +331,7 @@ struct pass {
 	int64_t now; /* clock_seconds(); INT64_MAX: also choose converters that rest or refuse */
 };
 
-static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
+static bool address_for(const struct pass *pass, enum fit fit, const union sockaddr_ip *addr)
 {
 	const struct converters_query *query = pass->query;
 	struct in6_addr in6 = sockaddr_ip_in6(addr);
@@ -338,12 +339,14 @@ static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
 	*pass->out = *addr;
 	if (addr->sa.sa_family == query->family)
 		return true;
-	if (pass->fit == FIT_NATIVE)
+	if (fit == FIT_NATIVE)
 		return false;
 	if (addr->sa.sa_family != AF_INET || query->v6only)
-		return pass->fit == FIT_ANY;
+		return fit == FIT_ANY;
 	return sockaddr_ip_set(pass->out, query->family, &in6, sockaddr_ip_port(addr));
 }
+
+static const char other_family[] = "the converter has no address of the socket's family";
 
 /* Returns why we must not ask converter @i, or NULL with its address in *out. */
 static const char *obstacle(const struct pass *pass, int i)
@@ -355,9 +358,7 @@ static const char *obstacle(const struct pass *pass, int i)
 	refusal = pass->now < INT64_MAX ? converters_refusal(i, pass->query->destination) : NULL;
 	if (refusal)
 		return refusal;
-	if (!address_for(pass, converters_address(i)))
-		return "the converter has no address of the socket's family";
-	return NULL;
+	return address_for(pass, pass->fit, converters_address(i)) ? NULL : other_family;
 }
 
 /* Takes over the facts about converter @i that the user's other processes have learned. */
@@ -372,11 +373,13 @@ static void renew(int i)
 	converters_renew_path(i, &found);
 }
 
-/* Returns the first usable converter of a part of CONVERT_ADDR. */
-static int choose_of(const struct pass *pass, size_t setting)
+/* Returns the first usable converter of a part of CONVERT_ADDR. If there is none, *@later tells whether a later pass takes one. */
+static int choose_of(const struct pass *pass, size_t setting, bool *later)
 {
+	const enum fit last = pass->query->any_family ? FIT_ANY : FIT_SOCKET;
 	int count = converters_count();
 
+	*later = false;
 	for (int i = 0; i < count; i++) {
 		const char *why;
 
@@ -386,6 +389,7 @@ static int choose_of(const struct pass *pass, size_t setting)
 		why = obstacle(pass, i);
 		if (!why)
 			return i;
+		*later |= why == other_family && address_for(pass, last, converters_address(i));
 		if (!*pass->reason) /* the first one is the most informative */
 			*pass->reason = why;
 	}
@@ -395,13 +399,14 @@ static int choose_of(const struct pass *pass, size_t setting)
 static int choose_in_pass(const struct pass *pass)
 {
 	for (size_t i = 0; i < pass->settings->converter_count; i++) {
-		int index = choose_of(pass, i);
+		bool later;
+		int index = choose_of(pass, i, &later);
 
-		if (index == CONVERTERS_NONE && may_resolve(pass->settings, i)) {
+		if (index == CONVERTERS_NONE && !later && may_resolve(pass->settings, i)) {
 			if (!pass->query->may_resolve)
 				return CONVERTERS_UNRESOLVED;
 			resolve(pass->settings, i, pass->reason);
-			index = choose_of(pass, i);
+			index = choose_of(pass, i, &later);
 		}
 		if (index != CONVERTERS_NONE)
 			return index;

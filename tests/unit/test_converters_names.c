@@ -15,6 +15,7 @@
 static struct settings settings, next_settings;
 static int64_t now_ns = 1000 * CLOCK_NS_PER_S;
 static unsigned int names_address; /* the last byte, which the name has now */
+static const char *names_prefix = "192.0.2."; /* what is in front of that byte */
 static bool replaced_meanwhile;    /* CONVERT_ADDR changes during the lookup */
 
 int64_t clock_read_ns(clockid_t clock)
@@ -28,7 +29,7 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 	char text[32];
 
 	(void)name, (void)timeout_ms, (void)max, (void)reason;
-	snprintf(text, sizeof(text), "192.0.2.%u", names_address);
+	snprintf(text, sizeof(text), "%s%u", names_prefix, names_address);
 	ck_assert_int_eq(sockaddr_ip_parse(out, text, port), 0);
 	if (replaced_meanwhile)
 		converters_replace(&next_settings);
@@ -145,10 +146,52 @@ START_TEST(the_name_changes_during_the_lookup)
 }
 END_TEST
 
+/* A name whose addresses are of one family isn't looked up again for sockets of the other one while they work. */
+START_TEST(the_address_is_of_the_other_family)
+{
+	union sockaddr_ip destination, out;
+	struct converters_query query = { .destination = &destination, .family = AF_INET6, .any_family = true, .may_resolve = true };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+	int index;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&destination, "[2001:db8::1]:443", 443), 0);
+	names_address = 1;
+	index = converters_choose(&settings, &query, &out, &verdict, &reason);
+	ck_assert_int_ge(index, 0);
+	pass(31);
+	query.may_resolve = false;
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), index);
+	/* no socket takes its place: the IPv6 socket takes IPv4 addresses itself, unless it is for IPv6 only */
+	query.any_family = false;
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), index);
+	query.v6only = true;
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_UNRESOLVED);
+	query.v6only = false;
+	converters_rest(index, 30);
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_UNRESOLVED);
+}
+END_TEST
+
+/* Likewise for an IPv4 socket and a name that has only an IPv6 address. */
+START_TEST(the_address_is_ipv6)
+{
+	int before, after;
+
+	names_prefix = "2001:db8::";
+	names_address = 1;
+	ck_assert_uint_eq(chosen(&before), 1);
+	names_address = 2;
+	pass(31);
+	ck_assert_uint_eq(chosen(&after), 1);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
 		the_name_changes_during_the_lookup, the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup,
+		the_address_is_of_the_other_family, the_address_is_ipv6,
 	};
 	Suite *suite = suite_create("converters_names");
 	TCase *tcase = tcase_create("addresses");
