@@ -81,7 +81,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 		progress_go_directly(connection);
 		break;
 	case CALLER_ENDED:
-		connection_answer(connection, 0, EINTR);
+		connection_answer(connection, 0, error == EINPROGRESS ? ETIMEDOUT : EINTR); /* nothing is in progress any more */
 		break;
 	}
 }

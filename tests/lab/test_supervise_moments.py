@@ -94,11 +94,12 @@ def test_interrupted_and_lost():
 
 
 def test_fallback_none():
-    """If direct connections are forbidden, an interrupted call leaves a socket that isn't connected."""
+    """If direct connections are forbidden, a call that ends early leaves a socket that isn't connected, and says why it ended."""
     with place(delay_ms=300) as here:
-        said, log = here.run("alarm", known=False, CONVERT_FALLBACK="none")
-        check("connect: Interrupted" in said and "echo: hello" not in said, said + log)
-        check("direct" not in log, log)
+        for moment, error in (("alarm", "Interrupted system call"), ("timeout", "Connection timed out")):
+            said, log = here.run(moment, known=False, CONVERT_FALLBACK="none")
+            check("connect: %s\n" % error in said and "echo: hello" not in said, said + log)
+            check("direct" not in log, log)
 
 
 def test_cancelled():
