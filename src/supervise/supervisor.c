@@ -46,6 +46,7 @@ enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE
 
 static struct supervisor {
 	int front;    /* -1 once it is gone */
+	pid_t front_process;
 	int children; /* a signalfd */
 	pid_t program;
 	bool running; /* the program runs; if not, only its children may be left */
@@ -225,6 +226,27 @@ static void choose_clock(void)
  * once.
  */
 
+/* Sets a variable to this process's ID if it has the front's. Returns whether it had. */
+static bool take_over(const char *variable)
+{
+	const char *value = getenv(variable);
+	char text[16];
+
+	if (!value || strtol(value, NULL, 10) != (long)self.front_process)
+		return false;
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	setenv(variable, text, 1);
+	return true;
+}
+
+/* Readdresses what a service manager has passed to the process that it has started: listening sockets, and the watchdog's interval. */
+static void take_over_service(void)
+{
+	if (take_over("LISTEN_PID"))
+		unsetenv("LISTEN_PIDFDID"); /* names the front, too: systemd 258 */
+	take_over("WATCHDOG_PID");
+}
+
 /* Installs the filter, waits for the supervisor, and executes the program. Each word is a descriptor or, negative, an errno. */
 static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const struct supervise_inherited *inherited)
 {
@@ -234,6 +256,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 	if (send(supervisor, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word < 0 || recv(supervisor, &go, 1, 0) != 1)
 		_exit(SUPERVISE_NOT_RUN);
 	close(word); /* otherwise the supervisor would never see the listener hang up */
+	take_over_service();
 	supervise_restore(inherited);
 	if (command->binary)
 		execv(command->file, command->argv);
@@ -361,6 +384,7 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 
 	supervision.settings = settings;
 	self.front = front;
+	self.front_process = getppid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
 	status = prepare(command, inherited, &child);

@@ -139,6 +139,17 @@ def test_inherited_timer():
         wait_until(lambda: not processes("sleep\000654321"), 5, "the program's end")
 
 
+def test_service():
+    """The program of a service is the process for which its manager's variables are meant. Variables for others stay."""
+    meant = "export LISTEN_PID=%s WATCHDOG_PID=%s LISTEN_PIDFDID=5; exec \"$@\""
+    with bench() as place:
+        for number, seen in (("$$", "$$-$$-none"), ("1", "1-1-5")):
+            run = place.lab.client.run(["sh", "-c", meant % (number, number), "sh", place.convertize, "--method", "supervise", "sh", "-c",
+                                        "echo \"$LISTEN_PID-$WATCHDOG_PID-${LISTEN_PIDFDID-none} %s\"" % seen], env=place.env())
+            got, expected = run.stdout.split()
+            equal(got, expected, "LISTEN_PID=" + number)
+
+
 def test_supervisor_killed():
     """The program goes on, and gets ENOSYS for new sockets; convertize waits for it and says why."""
     with bench() as place:

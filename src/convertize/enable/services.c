@@ -224,7 +224,8 @@ static bool judge_program(const struct work *work, const struct unit *unit)
 		return true;
 	harmful = ret == 0 && (plan.verdict == PRELOAD_OTHER_LIBC || plan.verdict == PRELOAD_FOREIGN);
 	refused = harmful || !options_has(work->options, OPTION_FORCE);
-	remedy = ret == 0 && plan.way == LAUNCH_SUPERVISED ? "put convertize in front of the command in ExecStart=" :
+	remedy = ret == 0 && plan.way == LAUNCH_SUPERVISED ? "put convertize in front of the command in ExecStart=, with "
+							    "NotifyAccess=all and KillMode=mixed" :
 		 ret == 0				   ? preload_remedy(plan.verdict) :
 							     NULL;
 	if (ret < 0)
