@@ -85,33 +85,65 @@ static bool resolver_start(const struct converters_query *query)
 
 #define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
 
-/*
- * Makes the kernel report the server's refusal on the socket, for a non-blocking call: event loops expect it there, not from connect(). So
- * we connect the program's socket to a port of this host on which nobody listens. Returns whether that was refused.
- */
-static bool refuse_later(const struct connection *connection)
-{
-	static int reserved = -1; /* bound to the port, and never listens */
-	static union sockaddr_ip closed = { .in = { .sin_family = AF_INET } };
-	const struct in6_addr loopback = IN6ADDR_V4MAPPED_LOOPBACK;
-	struct pollfd refused = { .fd = connection->fd };
-	union sockaddr_ip to;
-	socklen_t len = sizeof(closed);
+/* A port of this host on which nobody listens. */
+struct closed {
+	const struct in6_addr loopback;
+	uint16_t port; /* 0: it isn't reserved yet */
+};
 
-	if (reserved < 0) {
-		reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		closed.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		if (bind(reserved, &closed.sa, sizeof(closed.in)) != 0 || getsockname(reserved, &closed.sa, &len) != 0)
-			return false;
-	}
-	sockaddr_ip_set(&to, connection->domain, &loopback, sockaddr_ip_port(&closed));
-	if (connection->early || !connection->nonblocking || connection->v6only ||
-	    connect(connection->fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno != EINPROGRESS)
+/* Binds a socket to the port for good. Returns whether the port is reserved. */
+static bool reserve(struct closed *closed)
+{
+	union sockaddr_ip at;
+	socklen_t len = sizeof(at);
+	int sock;
+
+	if (closed->port)
+		return true;
+	sockaddr_ip_set(&at, AF_UNSPEC, &closed->loopback, 0);
+	sock = socket(at.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return false;
+	if (bind(sock, &at.sa, sockaddr_ip_len(&at)) == 0 && getsockname(sock, &at.sa, &len) == 0)
+		closed->port = sockaddr_ip_port(&at);
+	else
+		close(sock);
+	return closed->port;
+}
+
+/* Returns whether the kernel has refused to connect the socket there. */
+static bool is_refused(int fd, int domain, struct closed *closed)
+{
+	struct pollfd refused = { .fd = fd };
+	union sockaddr_ip to;
+
+	if (!reserve(closed))
+		return false;
+	sockaddr_ip_set(&to, domain, &closed->loopback, closed->port);
+	if (connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno != EINPROGRESS)
 		return false;
 	if (poll(&refused, 1, 0) == 1 && refused.revents & POLLERR)
 		return true;
-	kernel_disconnect(connection->fd);
+	kernel_disconnect(fd);
 	return false;
+}
+
+/*
+ * Makes the kernel report the server's refusal on the socket, for a non-blocking call: event loops expect it there, not from connect(). So
+ * we connect the program's socket to a port of this host on which nobody listens. Returns whether that was refused.
+ *
+ * An IPv6 socket that was once connected to a v4-mapped address can't be connected to an IPv6 address any more (converters.c). So ::1 comes
+ * first. It fails if the socket was, or if this host has no IPv6: then 127.0.0.1 does no harm.
+ */
+static bool refuse_later(const struct connection *connection)
+{
+	static struct closed v4 = { .loopback = IN6ADDR_V4MAPPED_LOOPBACK }, v6 = { .loopback = IN6ADDR_LOOPBACK_INIT };
+
+	if (connection->early || !connection->nonblocking)
+		return false;
+	if (connection->domain == AF_INET6 && is_refused(connection->fd, AF_INET6, &v6))
+		return true;
+	return !connection->v6only && is_refused(connection->fd, connection->domain, &v4);
 }
 
 void progress_fail(struct connection *connection, int error, const char *reason)

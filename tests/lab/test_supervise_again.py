@@ -27,13 +27,12 @@ class Modes:
             "the converter is dead": {"known": False, "CONVERT_ADDR": here.lab.converter.addr4 + ":9"},
         }
 
-    def words(self, case):
-        return [self.program, self.here.lab.server.addr4, PORT, CLOSED, case]
-
-    def log(self, case, mode):
+    def log(self, case, mode, address=None, **variables):
         """Checks that the program sees the same as without convertize; returns the log."""
-        got = self.here.lab.client.run([*self.here.launcher, *self.words(case)], env=self.here.env(**self.modes[mode]), check=False)
-        direct = self.here.lab.client.run(self.words(case), check=False)
+        words = [self.program, address or self.here.lab.server.addr4, PORT, CLOSED, case]
+        env = self.here.env(**self.modes[mode], **variables)
+        got = self.here.lab.client.run([*self.here.launcher, *words], env=env, check=False)
+        direct = self.here.lab.client.run(words, check=False)
         if direct.returncode == 77:
             raise Unsuitable("no other network can be made here")
         equal(got.stdout, direct.stdout, "%s, %s: %s" % (case, mode, got.stderr))
@@ -82,6 +81,18 @@ def test_refused_before():
                 log = these.log(case, mode)
                 if "known" in mode:
                     check(":%d: %s" % (PORT, OVER) in log, "%s, %s: %s" % (case, mode, log))
+
+
+@long
+@waits
+def test_refused_before_over_ipv6():
+    """Likewise with an IPv6 converter: Linux wouldn't connect the socket to it any more if it had been connected to an IPv4 address."""
+    with modes() as these:
+        for converter in ("[%s]" % these.here.lab.converter.addr6, these.here.lab.converter.addr4):
+            for case in ("refused", "told"):
+                for mode in ("known", "unknown"):
+                    log = these.log(case, mode, these.here.lab.server.addr6, CONVERT_ADDR=converter)
+                    check(":%d: %s" % (PORT, OVER) in log, "%s, %s, %s: %s" % (converter, case, mode, log))
 
 
 def test_another_network():

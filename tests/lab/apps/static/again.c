@@ -5,7 +5,7 @@
  *	shutdown   another thread shuts the socket down while its connect() waits; then it connects again
  *	close      another thread closes it while its connect() waits; another descriptor for it stays open
  *	refused    the server refuses (its port CLOSED), a second connect() returns the error, and the socket connects again
- *	told       likewise, but SO_ERROR has the error
+ *	told       likewise, but SO_ERROR has the error; for both, ADDRESS may be of IPv6
  *	unspec     AF_UNSPEC undoes a non-blocking connect() to CLOSED at once, and the socket connects again
  *	network    a thread moves to a new network namespace, which reaches no server, and connects there
  *	owner      the process owns the signals of the socket (F_SETOWN) and connects it
@@ -19,10 +19,13 @@
 #include <sched.h>
 
 static struct sockaddr_in closed;
+static struct sockaddr_in6 server6, closed6; /* if ADDRESS is of IPv6 */
 
-static int connect_to(int fd, const struct sockaddr_in *to)
+static int connect_to(int fd, const void *to)
 {
-	return connect(fd, (const struct sockaddr *)to, sizeof(*to));
+	const struct sockaddr *addr = to;
+
+	return connect(fd, addr, addr->sa_family == AF_INET6 ? sizeof(server6) : sizeof(server));
 }
 
 static int tcp(int flags)
@@ -84,20 +87,22 @@ static void closed_while_connecting(void)
 
 static void refused(bool by_option)
 {
+	const bool v6 = server6.sin6_family;
+	const void *to = v6 ? (const void *)&server6 : &server, *nobody = v6 ? (const void *)&closed6 : &closed;
 	socklen_t len = sizeof(int);
 	int error = 0, ret;
 
-	sock = tcp(SOCK_NONBLOCK);
-	printf("connect: %s\n", said(connect_to(sock, &closed)));
+	sock = v6 ? socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0) : tcp(SOCK_NONBLOCK);
+	printf("connect: %s\n", said(connect_to(sock, nobody)));
 	await_end(sock);
 	if (by_option)
 		getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &len);
 	else
-		error = connect_to(sock, &closed) < 0 ? errno : 0;
+		error = connect_to(sock, nobody) < 0 ? errno : 0;
 	printf("told: %s\n", strerror(error));
-	ret = connect_to(sock, &server);
+	ret = connect_to(sock, to);
 	if (ret < 0 && errno == ECONNABORTED) /* Linux returns this once if no connect() has returned the error */
-		ret = connect_to(sock, &server);
+		ret = connect_to(sock, to);
 	printf("connect again: %s\n", said(ret));
 	talk(sock);
 }
@@ -194,13 +199,20 @@ int main(int argc, char *argv[])
 	const char *which = argc == 5 ? argv[4] : "";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc != 5 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
+	if (argc != 5)
+		return 2;
+	if (inet_pton(AF_INET6, argv[1], &server6.sin6_addr) == 1)
+		server6.sin6_family = AF_INET6;
+	else if (inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
 		return 2;
 	arguments = argv;
 	server.sin_family = AF_INET;
 	server.sin_port = htons((uint16_t)strtol(argv[2], NULL, 10));
 	closed = server;
 	closed.sin_port = htons((uint16_t)strtol(argv[3], NULL, 10));
+	server6.sin6_port = server.sin_port;
+	closed6 = server6;
+	closed6.sin6_port = closed.sin_port;
 	if (strcmp(which, "shutdown") == 0)
 		shut_while_connecting();
 	else if (strcmp(which, "close") == 0)

@@ -45,17 +45,25 @@ static inline const char *said(long result)
 /* Has the server echo a few bytes, and prints the outcome. */
 static inline void talk(int fd)
 {
-	char bytes[64] = "", host[INET_ADDRSTRLEN] = "";
+	char bytes[64] = "", host[INET6_ADDRSTRLEN] = "";
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
-	struct sockaddr_in peer = { 0 };
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} peer = { 0 };
 	socklen_t len = sizeof(peer), error_len = sizeof(int);
 	int error = -1;
 	ssize_t got, sum = 0;
 
 	poll(&ready, 1, PATIENCE_MS);
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_len);
-	getpeername(fd, (struct sockaddr *)&peer, &len);
-	printf("socket: error %d, peer %s\n", error, inet_ntop(AF_INET, &peer.sin_addr, host, sizeof(host)));
+	getpeername(fd, &peer.any, &len);
+	if (peer.any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &peer.in6.sin6_addr, host, sizeof(host));
+	else
+		inet_ntop(AF_INET, &peer.in.sin_addr, host, sizeof(host));
+	printf("socket: error %d, peer %s\n", error, host);
 	fcntl(fd, F_SETFL, 0);
 	if (send(fd, TEXT, strlen(TEXT), MSG_NOSIGNAL) < 0) {
 		printf("send: %s\n", strerror(errno));
