@@ -325,6 +325,7 @@ static bool prepare(struct convertd *convertd, struct convertd_settings *setting
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* if the caller ignores it, the main process wouldn't learn of the serving one's end */
 	if (!open_files_raise())
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 	notify_init();

@@ -71,6 +71,16 @@ def test_closed_standard_descriptors():
         equal(process.stop(), 0, "the status")
 
 
+def test_ignored_children():
+    """Whoever starts convertd may ignore SIGCHLD: the main process still ends when the serving one is killed."""
+    with near() as lab:
+        process = lab.convertd(wrapper=["env", "--ignore-signal=CHLD"])
+        process.wait_log("ready")
+        check(process.serving != process.pid, "one process")
+        os.kill(process.serving, signal.SIGKILL)
+        check(process.wait(30) != 0, "the status")
+
+
 def test_listening():
     """convertd listens at several addresses; if it can't have one, it ends with status 1 and the reason."""
     with near() as lab, Server(lab, 80) as server:
