@@ -114,6 +114,23 @@ static void direct_and_dissolved(void *arg)
 	run_finish(fd);
 }
 
+/* The socket is still the application's own: the kernel connects it. */
+static void direct_while_the_converter_rests(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, run_refusing, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connecting();
+	world_wait(fd, 60000);
+	run_finish(fd);
+	fd = world_socket(false);
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	run_expect(fd, WORLD_DIRECT);
+	run_finish(fd);
+}
+
 static void failed_and_dissolved(void *arg)
 {
 	int fd;
@@ -225,6 +242,7 @@ const struct shim_run runs_otherwise[] = {
 	{ "converted and dissolved", converted_and_dissolved, &one },
 	{ "converted and dissolved", converted_and_dissolved, NULL },
 	{ "direct and dissolved", direct_and_dissolved, NULL },
+	{ "direct while the converter rests", direct_while_the_converter_rests, NULL },
 	{ "shutdown() behind the SYN+ACK", asked_and_shut, NULL },
 	{ "early data to the server, zero", early_to_the_server, &zero },
 	{ "early data to the server, one", early_to_the_server, &one },

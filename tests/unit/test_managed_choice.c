@@ -104,7 +104,7 @@ START_TEST(test_vpn)
 	add_route("wg0", AF_INET, NULL, NULL, 0)->table = 51820;
 	look();
 	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
-	ck_assert_uint_eq(operations.count, 8);
+	ck_assert_uint_eq(operations.count, 12);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
 	choice.policy.beside_vpn = true;
 	look();
@@ -402,7 +402,7 @@ START_TEST(test_tables)
 	choice.table_first = 100;
 	choice.table_last = 199;
 	look();
-	ck_assert_uint_eq(operations.count, 12);
+	ck_assert_uint_eq(operations.count, 16);
 	settle();
 	/* a device keeps its table */
 	lists.routes[host.route_count - 1].table = lists.routes[host.route_count - 2].table;
