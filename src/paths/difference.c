@@ -367,7 +367,7 @@ static void format_route(const struct paths_operation *operation, const char *ve
 
 	if (!host_route_is_default(route))
 		prefix_format(&route->to, to);
-	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family == AF_INET ? "" : "-6 ",
+	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family != AF_INET ? "-6 " : is_other ? "-4 " : "",
 		 verb, to, via ? is_other ? " via inet6 " : " via " : "", via ? host_format_address(&route->gateway, gateway) : "", shell_quote(operation->device, device),
 		 route->onlink ? " onlink" : "", route->table, HOST_PROTOCOL_OURS);
 }

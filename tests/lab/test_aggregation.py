@@ -21,9 +21,13 @@ BEHIND = "converted over MPTCP, request behind the handshake"
 PAST_THE_WINDOW = "MPTcpExtNoDSSInWindow"  # segments outside their connection's window, which this host has dropped
 
 
-def transfer(lab, verb, env, size=BYTES):
-    """Makes a whole transfer with an application under the shim, which fails if a byte is missing or wrong."""
-    lab.client.run(["python3", BULK, verb, "tcp", lab.server.addr4, 6000, size], env=env)
+def transfer(lab, verb, env, size=BYTES, hours=0):
+    """Makes a whole transfer with an application under the shim, which fails if a byte is missing or wrong.
+
+    hours: the application's clocks are ahead by so much.
+    """
+    later = ["unshare", "--time", "--fork", "--boottime", hours * 3600, "--monotonic", hours * 3600] if hours else []
+    lab.client.run([*later, "python3", BULK, verb, "tcp", lab.server.addr4, 6000, size], env=env)
 
 
 def serve(lab):

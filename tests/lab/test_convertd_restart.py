@@ -391,11 +391,13 @@ def test_right_that_ended():
         process = manager.start("--preserve-client-address", "--hold-syn", "off")
         manager.wait("READY=1")
         half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7]) for protocol in (TCP, MPTCP)]
+        wait_until(lambda: lab.converter.run(["ss", "-HOtnp", "sport", "=", ":1234"]).stdout.count("pid=%d," % process.serving) == 2, 10,
+                   "both clients to be accepted")
         process = manager.restart(process, "--preserve-client-address", "--hold-syn", "off")
         manager.wait("READY=1")
         for client in half:
             client.sock.sendall(server.connect()[7:])
-            equal(client.answer(), error(0x40), "the answer")
+            equal(client.answer(), error(0x40, 10), "the answer")
             client.sock.close()
         equal(process.stop(), 0, "the status")
 

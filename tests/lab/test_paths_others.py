@@ -126,7 +126,7 @@ def test_other_ways_of_this_host():
                       "link set docker0 up", "tuntap add tun7 mode tun", "link set tun7 up", "route add 10.70.0.0/16 dev tun7",
                       "route add 10.60.0.0/16 via 10.1.0.9", "route add unreachable 10.80.0.0/16",
                       # a second device with the same prefix, which the main table prefers
-                      "route add 10.1.0.0/24 dev lte metric 0")
+                      "route prepend 10.1.0.0/24 dev lte")
         before = state(lab)
         with PathManager(lab) as manager:
             for source in ("10.1.0.2", "10.2.0.2"):
@@ -147,7 +147,7 @@ def test_router_of_ipv6_for_ipv4():
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         lab.converter.ip("addr add fe80::99/64 dev wifi nodad")
-        lab.client.ip("route replace default via inet6 fe80::99 dev wifi metric 100")
+        lab.client.run(["ip", "-4", "route", "replace", "default", "via", "inet6", "fe80::99", "dev", "wifi", "metric", "100"])
         with PathManager(lab) as manager:
             equal(way(lab, "192.0.2.9", "10.1.0.2"), ("wifi", "fe80::99"), "the way to the Internet")
             manager.stop()

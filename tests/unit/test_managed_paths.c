@@ -283,7 +283,7 @@ START_TEST(test_router_of_the_other_family)
 	add_address("wlan0", "192.0.2.2");
 	add_route("wlan0", AF_INET, NULL, "fe80::9", 600);
 	look();
-	expect("ip route replace default via inet6 fe80::9 dev wlan0 table 8805 proto 88", RULES("ip ", "add", "192.0.2.2", "8805"),
+	expect("ip -4 route replace default via inet6 fe80::9 dev wlan0 table 8805 proto 88", RULES("ip ", "add", "192.0.2.2", "8805"),
 	       "ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow");
 	settle();
 }

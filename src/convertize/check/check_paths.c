@@ -243,7 +243,7 @@ void check_paths_report_size(const struct check_path *path)
 static void plan_route(const struct check_path *path, struct fact *fact)
 {
 	char from[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN] = "", table[16];
-	const char *const name = path->home->name, *const family = family_option(&path->from);
+	const char *const name = path->home->name, *const family = family_option(&path->from), *other = "";
 	struct host_route_plan plan;
 
 	host_route_plan(&path->candidate->converters->networks->host, &path->from, path->home, &plan);
@@ -257,12 +257,13 @@ static void plan_route(const struct check_path *path, struct fact *fact)
 			    plan.add_rule ? table : "");
 		return;
 	}
-	if (plan.has_gateway)
+	if (plan.has_gateway) {
 		host_format_address(&plan.gateway, gateway);
+		other = plan.gateway.sa.sa_family == path->from.sa.sa_family ? "" : "inet6";
+	}
 	if (plan.add_route)
-		fact_command(fact, COMMAND_HERE, "ip", family, "route", "replace", "default", *gateway ? "via" : "",
-			     plan.has_gateway && plan.gateway.sa.sa_family != path->from.sa.sa_family ? "inet6" : "", gateway, "dev", name,
-			     "table", table);
+		fact_command(fact, COMMAND_HERE, "ip", *other ? "-4" : family, "route", "replace", "default", *gateway ? "via" : "", other, gateway,
+			     "dev", name, "table", table);
 	if (plan.add_rule)
 		fact_command(fact, COMMAND_HERE, "ip", family, "rule", "add", "from", from, "table", table);
 	if (!plan.add_route && !plan.add_rule)
