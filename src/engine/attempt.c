@@ -81,7 +81,7 @@ static bool are_paths_forbidden(const struct dial *dial, const struct converters
 {
 	if (!dial->start.may_move || !path_list_is_forbidden(dial_host.settings, query))
 		return false;
-	end->reason = "CONVERT_PATHS allows no network that leads to a converter";
+	end->reason = "CONVERT_PATHS or a quota allows no network that leads to a converter";
 	return true;
 }
 

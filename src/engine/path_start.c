@@ -297,7 +297,7 @@ int path_start_bind_directly(const struct path_start *start, int fd, const union
 	if (ret > 0)
 		dial_host.log("%s: directly by %s, since the usual network %s", sockaddr_ip_format(server, text), taken.name, taken.why);
 	else if (ret < 0)
-		dial_host.log("%s: not directly, since CONVERT_PATHS allows no network that leads there",
+		dial_host.log("%s: not directly, since CONVERT_PATHS or a quota allows no network that leads there",
 			      sockaddr_ip_format(server, text));
 	return ret < 0 ? ret : 0;
 }

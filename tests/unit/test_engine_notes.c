@@ -100,7 +100,7 @@ START_TEST(direct_connection_leaves_a_note_if_it_was_to_be_converted)
 	ck_assert_int_eq(dial_refused(&dial, &end), DIAL_DIRECT);
 	dial_note_direct(&dial);
 	ck_assert_uint_eq(kernel.note.cookie, 4711);
-	ck_assert_str_eq(kernel.direct_reason, "CONVERT_PATHS allows no network that leads to a converter");
+	ck_assert_str_eq(kernel.direct_reason, "CONVERT_PATHS or a quota allows no network that leads to a converter");
 	/* a connection within this host is nobody's concern */
 	kernel.direct_reason = NULL;
 	end.verdict = POLICY_DIRECT_LOCAL;

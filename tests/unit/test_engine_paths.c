@@ -381,7 +381,7 @@ START_TEST(paths_that_are_forbidden)
 	ck_assert_int_eq(dial_begin(false), DIAL_REFUSED);
 	ck_assert_int_eq(end.error, ENETUNREACH);
 	ck_assert_int_eq(end.verdict, POLICY_CONVERT);
-	ck_assert_str_eq(end.reason, "CONVERT_PATHS allows no network that leads to a converter");
+	ck_assert_str_eq(end.reason, "CONVERT_PATHS or a quota allows no network that leads to a converter");
 	path_start_init(&dial.start, false, &in6addr_any);
 	expect_on(dial_next(&dial, false, &end));
 }
@@ -399,7 +399,7 @@ START_TEST(direct_connections_take_a_network_that_works)
 	ck_assert(is_logged("203.0.113.1:443: directly by wlan0, since the usual network is silent\n"));
 	nets.refuses = true;
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), -ENETUNREACH);
-	ck_assert(is_logged("not directly, since CONVERT_PATHS allows no network that leads there\n"));
+	ck_assert(is_logged("not directly, since CONVERT_PATHS or a quota allows no network that leads there\n"));
 	nets.refuses = false;
 	dial.start.placed = true; /* it was given back */
 	said();
