@@ -86,9 +86,10 @@ class Process(subprocess.Popen):
     def wait_log(self, text, timeout=10):
         """Waits until the process has printed `text`; an early end is an error."""
         def printed():
+            ended = self.poll() is not None  # before the log is read, since the process may print and end in between
             if text in self.log_text():
                 return True
-            if self.poll() is not None:
+            if ended:
                 raise LabError("%s ended with %d before printing \"%s\":\n%s"
                                % (self.title, self.returncode, text, self.log_text()))
             return False
