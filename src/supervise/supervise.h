@@ -36,13 +36,13 @@ bool supervise_is_nested(void);
 /* Closes our copies of the program's standard descriptors: a reader of its output waits until the last writer has closed it. */
 void supervise_close_standard(void);
 
-/* Likewise closes all others but the @count of @keep. The program may have inherited pipes, locked files and listening sockets. */
+/* Closes our copies of all other descriptors but the @count of @keep: pipes, locked files and listening sockets of the program. */
 void supervise_close_others(const int keep[], size_t count);
 
 /* Leaves the program's directory, which may be on a file system that somebody wants to unmount. */
 void supervise_leave_directory(void);
 
-/* What convertize has inherited, and changes for its own processes. The program gets it as it was. */
+/* The state that convertize inherits and changes for its own processes. supervise_restore() gives it to the program as it was. */
 struct supervise_inherited {
 	sigset_t mask;
 	struct sigaction children; /* of SIGCHLD, which may be ignored: then nobody could wait for a child */

@@ -9,7 +9,7 @@
  *         -o fuzz_elf tests/fuzz/fuzz_elf.c src/common/elf.c src/common/program.c
  *   mkdir -p new && ./fuzz_elf -max_len=1100 new tests/fuzz/corpus/elf
  *
- * What must hold: it answers after at most READS_MAX reads, its texts have an end, it gives the
+ * The properties: it answers after at most READS_MAX reads, its texts have an end, it gives the
  * same answer a second time, and it says nothing that the bytes don't.
  */
 #include "config.h"

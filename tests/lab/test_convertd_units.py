@@ -9,7 +9,7 @@ import tempfile
 from convertlab import Lab, Skip, check, equal, main, need
 from convertlab.build import SRCDIR
 
-# What systemd still counts: the host's network, two capabilities, /proc/sys, addresses without limits (convertd limits clients itself), and
+# systemd counts as exposure: the host's network, two capabilities, /proc/sys, addresses without limits (convertd limits clients itself), and
 # capset(), a call of @privileged, by which the serving process gives up its capabilities
 EXPOSURE_MAX = {252: 1.7}  # convertgw has one capability and no call of @privileged
 EXPOSURE_MAX_ELSEWHERE = 2.0  # each systemd weighs a little differently

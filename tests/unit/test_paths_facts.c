@@ -263,7 +263,7 @@ START_TEST(facts_end_during_a_suspend)
 }
 END_TEST
 
-/* What another process found lost is unknown ten minutes later, though this process found before that it holds for an hour. */
+/* This process knows for an hour that Multipath TCP holds. Another one then finds it lost: ten minutes later it is unknown here. */
 START_TEST(multipath_tcp_that_another_process_lost)
 {
 	const struct cache_converter lost = { .mptcp = { .until = cache_in(600), .verdict = CACHE_MPTCP_LOST } };

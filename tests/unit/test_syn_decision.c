@@ -251,7 +251,7 @@ START_TEST(a_late_worker_confirms_only_to_clients_that_listen)
 }
 END_TEST
 
-/* What the log says of a SYN that is no longer withheld; NULL: the errno of the server's failure says it. */
+/* The log's reason for the end of a withheld SYN; NULL: the log has the errno of the server's failure. */
 static const struct {
 	struct syn_facts facts;
 	enum syn_event event;

@@ -420,8 +420,8 @@ static void registrations_leave(struct conn *conn, int fd)
 
 /*
  * Handles the close of one of several descriptors of the socket. The kernel keeps the registrations made with it, but nobody can change
- * them any more: we give them back to the application, and forget them. The process that a follower
- * follows has the same ones, and still changes them.
+ * them any more: we give them back to the application, and forget them. A follower gives none back: the process that it follows has the
+ * same registrations, and still changes them.
  */
 static void watch_abandon(struct conn *conn, int fd)
 {

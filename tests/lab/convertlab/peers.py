@@ -31,7 +31,7 @@ WITHHOLDING = WITHHOLDING_SILENTLY if kernel.has("fastopen") else bytes.fromhex(
 
 # How a client sends its bytes: in the SYN, behind the handshake, or one by one, the first of them perhaps in the SYN.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
-# What replaces a delivery in the SYN where the kernel sends no data in SYNs.
+# Where the kernel sends no data in SYNs, these deliveries replace those in the SYN.
 WITHOUT_FASTOPEN = {"syn": "behind", "syn-bytewise": "bytewise"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
