@@ -75,7 +75,7 @@ def test_not_one_byte():
                 said = probe(lab, "poll", dict(env, CONVERT_SILENCE=silence))
             check("answer b'hello'" in said, said)
             packets = capture.packets()
-            segments[silence] = len([p for p in packets if p.sport == 1234 and p.payload])
+            segments[silence] = len({(p.src, p.dport, p.seq) for p in packets if p.sport == 1234 and p.payload})  # not those sent again
             equal(len(silent_syns(packets)), 1 if silence == "auto" else 0, "silent requests")
             equal(from_converter(packets) == b"hello", silence == "auto", "bytes of the converter: %r" % from_converter(packets))
             check((MAGIC in from_converter(packets)) == (silence == "never"), from_converter(packets))
