@@ -53,6 +53,7 @@ int64_t enquiry_look(int64_t now);
  * after a longer silence the SYN or its answer was lost, or the server is slow.
  */
 #define BLIND_REPEAT_MS 900
+#define BLIND_KERNEL_REPEATS_NS 1000000000 /* Linux repeats a SYN after this time at first: TCP_TIMEOUT_INIT, RFC 6298 */
 #define BLIND_REPEATS_MAX 3
 
 /*
@@ -160,6 +161,7 @@ struct blind_retry_order {
 	const struct blind_retry *retry;
 	const struct path_start *start;
 	unsigned int count; /* how often the request was made before */
+	int64_t syn_at;     /* when the last SYN was sent: nanoseconds of CLOCK_MONOTONIC */
 	/* the result */
 	bool found;              /* the program still has the socket */
 	bool sent;

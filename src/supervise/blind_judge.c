@@ -7,7 +7,6 @@
 #include "common/clock.h"
 
 #define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
-#define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission */
 #define PROBE_NS (BLIND_PROBE_MS * CLOCK_NS_PER_MS)
 #define REPEAT_NS (BLIND_REPEAT_MS * CLOCK_NS_PER_MS)
 
@@ -66,7 +65,7 @@ static enum blind_verdict judge_gone(const struct blind_request *request, int64_
 {
 	if (request->repeats == request->repeats_max)
 		return BLIND_UNTAKEN;
-	if (request->repeats_max > BLIND_REPEATS_MAX || now - request->syn_at >= KERNEL_REPEATS_NS)
+	if (request->repeats_max > BLIND_REPEATS_MAX || now - request->syn_at >= BLIND_KERNEL_REPEATS_NS)
 		return BLIND_GONE;
 	return request->waiting_at >= limit_of(request) ? BLIND_SLOW : BLIND_GONE;
 }

@@ -306,6 +306,7 @@ static void start_due(void)
 				.retry = &entry->retry,
 				.start = &entry->start,
 				.count = (unsigned int)entry->request.repeats + 1,
+				.syn_at = entry->request.syn_at,
 			};
 	}
 	/* Without a thread we leave them to the kernel. */

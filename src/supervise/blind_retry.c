@@ -101,6 +101,7 @@ static bool send_again(const struct blind_retry *retry, int fd, const struct pat
  */
 
 #define LOOK_NS 50000
+#define BEFORE_KERNEL_NS (50 * CLOCK_NS_PER_MS) /* we search the process for its sockets' places and send its SYNs in less than this */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -236,12 +237,26 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 	return count;
 }
 
+/* Returns until when to wait for the process's threads to stop, in nanoseconds of CLOCK_MONOTONIC: BEFORE_KERNEL_NS before Linux repeats a SYN. */
+static int64_t pause_until(pid_t process)
+{
+	int64_t until = INT64_MAX;
+
+	for (int i = 0; i < work.count; i++) {
+		const int64_t kernel_at = work.orders[i].syn_at + BLIND_KERNEL_REPEATS_NS;
+
+		if (work.holders[i].process == process && kernel_at < until)
+			until = kernel_at;
+	}
+	return until - BEFORE_KERNEL_NS;
+}
+
 /* Makes all requests of a process again. Stops its threads before it looks for the sockets' places. */
 static void process_act(pid_t process, struct places *places)
 {
 	int which[BLIND_RETRY_MAX], limit = 0, count, ready;
 
-	pause_process(process);
+	pause_process(process, pause_until(process));
 	count = process_find(process, which, places);
 	for (int i = 0; i < count; i++)
 		limit = places_limit(&places[i]) > limit ? places_limit(&places[i]) : limit;

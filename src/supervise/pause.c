@@ -33,9 +33,15 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define STOP_NS (100 * CLOCK_NS_PER_MS)  /* limit for all threads together, on a machine that has no CPU for them */
-#define SETTLE_NS (40 * CLOCK_NS_PER_MS) /* likewise, since some threads may compute for as long as they like */
+#define SETTLE_NS (40 * CLOCK_NS_PER_MS) /* for all threads together, since some may compute for as long as they like */
 #define LOOK_NS 100000
+#define LOOKS_LEAST 250 /* the machine itself may have stood still until the time was over */
+
+/* How long to wait for all threads of a process. */
+struct patience {
+	int64_t until; /* nanoseconds of CLOCK_MONOTONIC */
+	int looks;
+};
 
 static const long waiting_calls[] = {
 #ifdef SYS_poll
@@ -65,24 +71,28 @@ static bool is_wait(long number)
 	return false;
 }
 
-/* Returns whether the thread may still stop: it runs, waits for a CPU, or waits for anything but the supervisor's answer. */
-static bool may_stop(pid_t tid)
+static bool is_over(const struct patience *patience)
 {
-	return tracee_call(tid) < 0 || tracee_is_interruptible(tid);
+	return patience->looks >= LOOKS_LEAST && clock_ns() >= patience->until;
 }
 
-static void sleep_briefly(void)
+/* Sleeps for a moment, unless the time is over. Returns whether to look again. */
+static bool wait_to_look(struct patience *patience)
 {
 	static const struct timespec look = { .tv_nsec = LOOK_NS };
 
+	if (is_over(patience))
+		return false;
+	patience->looks++;
 	nanosleep(&look, NULL);
+	return true;
 }
 
-/* Waits until the thread sleeps in a call, until the time @until at most. */
-static bool come_to_rest(void *until, pid_t tid)
+/* Waits until the thread sleeps in a call. */
+static bool come_to_rest(void *patience, pid_t tid)
 {
-	while (tracee_call(tid) < 0 && clock_ns() < *(const int64_t *)until)
-		sleep_briefly();
+	while (tracee_call(tid) < 0 && wait_to_look(patience))
+		continue;
 	return true;
 }
 
@@ -102,10 +112,10 @@ static bool has_stopped(pid_t tid)
 	return waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) != 0 || stopped.si_pid;
 }
 
-static bool await_stop(void *until, pid_t tid)
+static bool await_stop(void *patience, pid_t tid)
 {
-	while (!has_stopped(tid) && may_stop(tid) && clock_ns() < *(const int64_t *)until)
-		sleep_briefly();
+	while (!has_stopped(tid) && tracee_may_stop(tid) && wait_to_look(patience))
+		continue;
 	return true;
 }
 
@@ -152,18 +162,18 @@ static bool call_anew(void *nothing, pid_t tid)
 }
 #endif
 
-void pause_process(pid_t tid)
+void pause_process(pid_t tid, int64_t until)
 {
-	int64_t until = clock_ns() + SETTLE_NS;
+	const int64_t settled = clock_ns() + SETTLE_NS;
+	struct patience settle = { .until = settled < until ? settled : until }, stop = { .until = until };
 	int count;
 
-	tracee_each_thread(tid, come_to_rest, &until);
-	until = clock_ns() + STOP_NS;
+	tracee_each_thread(tid, come_to_rest, &settle);
 	/* More threads may have begun to wait for a socket meanwhile. */
 	do {
 		count = 0;
 		tracee_each_thread(tid, interrupt, &count);
-		tracee_each_thread(tid, await_stop, &until);
-	} while (count && clock_ns() < until);
+		tracee_each_thread(tid, await_stop, &stop);
+	} while (count && !is_over(&stop));
 	tracee_each_thread(tid, call_anew, NULL);
 }

@@ -264,13 +264,15 @@ long tracee_call(pid_t tid)
  * The state follows the name, which may contain any character. A thread whose call the supervisor hasn't received yet sleeps the same way;
  * if the kernel shows in which of its functions (wchan), that name contains "seccomp".
  */
-bool tracee_is_interruptible(pid_t tid)
+bool tracee_may_stop(pid_t tid)
 {
 	char line[256];
 	const char *name_end = tracee_text(tid, "stat", line, sizeof(line)) > 0 ? strrchr(line, ')') : NULL;
 
-	return name_end && strncmp(name_end, ") S", 3) == 0 &&
-	       !(tracee_text(tid, "wchan", line, sizeof(line)) > 0 && strstr(line, "seccomp"));
+	if (!name_end)
+		return false;
+	return strncmp(name_end, ") R", 3) == 0 ||
+	       (strncmp(name_end, ") S", 3) == 0 && !(tracee_text(tid, "wchan", line, sizeof(line)) > 0 && strstr(line, "seccomp")));
 }
 
 /* Calls @found for each of the numbers in a directory below /proc. */

@@ -74,8 +74,11 @@ int tracee_interruption(pid_t tid);
 /* Returns the number, on its architecture, of the system call that the thread waits in; -1 if it waits in none, or that isn't known. */
 long tracee_call(pid_t tid);
 
-/* Returns whether the thread sleeps so that a signal wakes it. It doesn't while it waits for the supervisor's answer. */
-bool tracee_is_interruptible(pid_t tid);
+/*
+ * Returns whether PTRACE_INTERRUPT stops the thread soon: it runs, waits for a CPU, or sleeps so that a signal wakes it. It does none of
+ * these while it waits for the supervisor's answer.
+ */
+bool tracee_may_stop(pid_t tid);
 
 /* Calls @found for each process in /proc, until it returns false. */
 void tracee_each_process(bool (*found)(void *context, pid_t process), void *context);
@@ -102,8 +105,9 @@ void tracee_each_watch(pid_t tid, int epoll, bool (*found)(void *context, const 
 /*
  * pause_process() - stop those threads of @tid's process that wait for a socket, until the calling thread ends
  * Then they continue as if nothing had happened: poll(2) and select(2) restart, with the time that was left (ptrace(2), signal(7)). Threads
- * that can't be stopped, because somebody traces them already say, run on. Other calls than these may end with EINTR: pause.c.
+ * that can't be stopped, because somebody traces them already say, run on, and so do those that had no CPU to stop on at the time @until
+ * (nanoseconds of CLOCK_MONOTONIC). Other calls than these may end with EINTR: pause.c.
  */
-void pause_process(pid_t tid);
+void pause_process(pid_t tid, int64_t until);
 
 #endif

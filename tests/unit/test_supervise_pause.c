@@ -2,6 +2,7 @@
 /* test_supervise_pause.c - threads that are stopped while they wait, and go on as if nothing had happened */
 #include "config.h"
 
+#include "common/clock.h"
 #include "run.h"
 #include "supervise/tracee.h"
 
@@ -9,9 +10,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -23,6 +27,9 @@
 #define PAUSES_LEAST 500
 #define ENOUGH_S 10    /* a sanitizer on a busy machine makes fewer of them */
 #define SHORT_NS 100000
+#define BUSY_SHORTLY_NS (10 * CLOCK_NS_PER_MS)
+#define BUSY_NS (300 * CLOCK_NS_PER_MS)
+#define LONG_NS (60 * CLOCK_NS_PER_S)
 
 /* What a program sees that waits by poll(2) and by epoll_wait(2) in turn, all the time, and for nothing. */
 struct seen {
@@ -58,7 +65,7 @@ static void wait_in_turn(struct seen *seen)
 
 static void *stop_and_end(void *pid)
 {
-	pause_process(*(pid_t *)pid);
+	pause_process(*(pid_t *)pid, clock_ns() + LONG_NS);
 	return NULL;
 }
 
@@ -95,12 +102,121 @@ START_TEST(waits_of_all_kinds_go_on)
 }
 END_TEST
 
+/* Reads the state of a process: 'S' while it sleeps, 't' while a tracer has stopped it (proc_pid_stat(5)). */
+static char state_of(pid_t pid)
+{
+	char path[64], line[512];
+	FILE *file;
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
+	fclose(file);
+	end = strrchr(line, ')');
+	ck_assert_ptr_nonnull(end);
+	return end[2];
+}
+
+struct stopped {
+	pid_t pid;
+	int64_t until;
+	char state; /* the result */
+};
+
+/* Stops a process and reads its state before it continues. */
+static void *stop_and_look(void *stopped)
+{
+	struct stopped *it = stopped;
+
+	pause_process(it->pid, it->until);
+	it->state = state_of(it->pid);
+	return NULL;
+}
+
+static void stay_on(int cpu, int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+	cpu_set_t cpus;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0)
+		_exit(1);
+	sched_setscheduler(0, policy, &param); /* only root may use SCHED_FIFO */
+}
+
+/* Starts a process that waits in poll(2). It has @cpu for a moment now and then while another process computes on it. */
+static pid_t start_waiting(int cpu)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		stay_on(cpu, SCHED_IDLE, 0);
+		for (;;)
+			poll(NULL, 0, -1);
+	}
+	ck_assert_int_gt(child, 0);
+	return child;
+}
+
+/* Starts a process that computes on @cpu for @ns nanoseconds. If root has started it, it leaves the CPU to no other process. */
+static pid_t start_computing(int cpu, int64_t ns)
+{
+	const int64_t until = clock_ns() + ns;
+	pid_t child = fork();
+
+	if (child == 0) {
+		stay_on(cpu, SCHED_FIFO, 1);
+		while (clock_ns() < until)
+			continue;
+		_exit(0);
+	}
+	ck_assert_int_gt(child, 0);
+	return child;
+}
+
+static void await_sleep(pid_t pid)
+{
+	char state;
+
+	while ((state = state_of(pid)) != 'S') {
+		ck_assert_int_ne(state, 'Z');
+		sched_yield();
+	}
+}
+
+/*
+ * pause_process() waits until a thread has a CPU to stop on, and for a while even if the time was over before, since the machine itself may
+ * have stood still.
+ */
+START_TEST(thread_without_a_cpu_stops)
+{
+	const int cpu = sched_getcpu();
+	struct stopped stopped = { .pid = start_waiting(cpu), .until = clock_ns() + _i * LONG_NS };
+	pthread_t thread;
+	pid_t busy;
+
+	await_sleep(stopped.pid);
+	busy = start_computing(cpu, _i ? BUSY_NS : BUSY_SHORTLY_NS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, stop_and_look, &stopped), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(stopped.state, 't');
+	kill(stopped.pid, SIGKILL);
+	ck_assert_int_eq(waitpid(stopped.pid, NULL, 0), stopped.pid);
+	ck_assert_int_eq(waitpid(busy, NULL, 0), busy);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("supervise_pause");
 	TCase *tcase = tcase_create("supervise_pause");
 
 	tcase_add_test(tcase, waits_of_all_kinds_go_on);
+	tcase_add_loop_test(tcase, thread_without_a_cpu_stops, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
