@@ -136,11 +136,17 @@ def test_parts():
         equal(field.run("@measures\ndef test_one():\n    runs()\n", CONVERT_LAB_PART="long")[3], 1, "measurements that ran")
 
 
+# The load of a machine, as turns.load() returns it: (now, seconds of waiting for a CPU, seconds of other machines) for each run's begin and end
+LOADED = "from convertlab import turns\nloads = iter(%s)\nturns.load = lambda: next(loads)\n"
+QUIET, WAITED, STOLEN = ((0, 0, 0), (10, 4, 0.1)), ((0, 0, 0), (10, 6, 0)), ((0, 0, 0), (10, 0, 0.3))
+
+
 def test_disturbed_measurements_are_repeated():
     """Up to three runs; the result and the console tell of each."""
     with toys() as field:
         for needed in (1, 2, 3, 4):
             status, results, told, runs = field.run(
+                LOADED % repr(list(QUIET * 3)) +
                 "@measures\ndef test_toy():\n    number = runs()\n    measured_between(number, %d, 9, 'rate')\n    return 'as it should be'\n" % needed)
             last = min(needed, 3)
             equal((status, runs), (0 if needed < 4 else 1, last), "status and runs")
@@ -149,6 +155,19 @@ def test_disturbed_measurements_are_repeated():
             equal(len(re.findall(r"^  before: test_toy.py:\d+: rate: \d, not within .* tasks waited ", results, re.M)), last - 1, results)
             equal(re.findall(r"^test_toy.py: test_toy repeated, run (\d) of 3 was disturbed: test_toy.py:\d+: rate: (\d), not within", told, re.M),
                   [(str(number), str(number)) for number in range(1, last)], "messages for the console:\n" + told)
+
+
+def test_a_busy_machine_proves_nothing():
+    """A measurement that was wrong three times fails if the machine wasn't busy during one of them. Other failures always count."""
+    wrong = "@measures\ndef test_toy():\n    runs()\n    measured(False, 'slow')\n"
+    with toys() as field:
+        for loads in (WAITED + STOLEN + STOLEN, QUIET + STOLEN + WAITED, WAITED + QUIET + STOLEN, WAITED + STOLEN + QUIET):
+            status, results, told, runs = field.run(LOADED % repr(list(loads)) + wrong)
+            equal((status, runs), (1 if QUIET[1] in loads else 0, 3), "status and runs:\n" + results)
+            check(results.startswith("FAIL test_toy (" if status else "busy test_toy (") and results.endswith("\n1 %s\n" % results[:4]), results)
+            equal(told.count("test_toy.py: test_toy not measured, since the machine was busy: test_toy.py:"), 1 - status, told)
+        status, results, _, runs = field.run(LOADED % repr(list(WAITED)) + wrong.replace("measured", "check"))
+        check((status, runs) == (1, 1) and results.startswith("FAIL test_toy ("), results)
 
 
 def test_wrong_after_a_disturbance():

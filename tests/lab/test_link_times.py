@@ -62,8 +62,11 @@ def test_jitter_keeps_order():
     """Delays spread over the whole range; packets stay in order."""
     with one_link(delay_ms=5, a_to_b={"jitter_ms": 8}) as lab:
         times = lab.client.ping(lab.converter.wifi4, count=60, interval=0.02)
-        measured_between(min(times), 10, 11 + LATE_MS, "shortest of 60 round trips in ms")
-        measured_between(max(times), 16, 18 + LATE_MS, "longest of 60 round trips in ms")
+        check(min(times) >= 10, "a round trip took %g ms, less than twice the delay" % min(times))
+        # Of 60 even the third and the 54th are near the limits. A busy machine delays a few, but not six.
+        shortest, longest = sorted(times)[2], sorted(times)[53]
+        measured_between(shortest, 10, 12 + LATE_MS, "third shortest of 60 round trips in ms")
+        measured_between(longest, 15, 18 + LATE_MS, "54th shortest of 60 round trips in ms")
         with Datagrams(lab) as datagrams:
             datagrams.send(200)
             equal(datagrams.take(), list(range(200)), "the datagrams' order")

@@ -91,7 +91,8 @@ def measures(function):
     """Decorates a test of times and rates, which other programs on the machine can disturb.
 
     No other lab test of this build runs meanwhile. If measured() fails, the harness repeats the test, up to ATTEMPTS runs in all; an
-    error in the code fails each of them. Any other failure, such as a wrong byte or a time-out, fails the test at once.
+    error in the code fails each of them. If the machine was busy during each run (turns.py), the result is "busy": then the test proves
+    nothing, and doesn't fail. Any other failure, such as a wrong byte or a time-out, fails the test at once.
     """
     function.attempts = ATTEMPTS
     return function
@@ -205,18 +206,22 @@ def _is_waiting(function):
 
 
 def _run_repeatedly(name, function):
-    """Does as _run(), and repeats a test that was disturbed, which fails with the last attempt. Reports each repetition."""
+    """Does as _run(), and repeats a test that was disturbed, which fails with the last attempt, or is "busy". Reports each repetition."""
     global _measuring  # pylint: disable=global-statement
-    disturbed, attempts = [], getattr(function, "attempts", 1)
+    disturbed, busy, attempts = [], True, getattr(function, "attempts", 1)
     _measuring = _is_measuring(function)
     while True:
         before = turns.load()
         result, reason = _run(function)
+        load, explains = turns.load_since(before)
+        busy = busy and explains
         if result == "disturbed" and len(disturbed) + 1 >= attempts:
-            result = "FAIL"
+            result = "busy" if busy else "FAIL"
+        if result == "busy":
+            _tell_console("%s not measured, since the machine was busy: %s (%s)" % (name, reason.splitlines()[0], load))
         if result != "disturbed":
             return result, reason + "".join("\n  before: " + text for text in disturbed)
-        disturbed.append("%s (%s)" % (reason.splitlines()[0], turns.load_since(before)))
+        disturbed.append("%s (%s)" % (reason.splitlines()[0], load))
         topology.failure_reports.clear()
         _tell_console("%s repeated, run %d of %d was disturbed: %s" % (name, len(disturbed), attempts, disturbed[-1]))
 
@@ -333,5 +338,5 @@ def main():
     results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting])
     if turn:
         turn.close()
-    print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL", "FAULT") if result in results))
+    print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "busy", "FAIL", "FAULT") if result in results))
     sys.exit(FAULT_STATUS if "FAULT" in results else 1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)

@@ -86,6 +86,8 @@ def take(alone, waits=False):
 
 # --- was a measurement disturbed? ----------------------------------------------------------------------------------------
 
+STOLEN, WAITED = 0.02, 0.5  # shares of the time
+
 
 def _total(path, first, field):
     """Returns a field of the line that begins with this word, 0 where there is no such file."""
@@ -106,7 +108,12 @@ def load():
 
 
 def load_since(before):
-    """Describes what has disturbed a measurement since then, for people to judge."""
+    """(what has disturbed a measurement since then, whether it explains a wrong result)
+
+    It does if other machines had the CPU for more than STOLEN of the time, or tasks waited for one for more than WAITED of it. Tests that
+    compute much themselves have waited for up to a third of their time.
+    """
     now = load()
     seconds, waited, stolen = (new - old for new, old in zip(now, before))
-    return "in %.1f s tasks waited %.1f s for a CPU, and %.1f s were other machines'" % (seconds, waited, stolen)
+    return ("in %.1f s tasks waited %.1f s for a CPU, and %.1f s were other machines'" % (seconds, waited, stolen),
+            stolen > STOLEN * seconds or waited > WAITED * seconds)
