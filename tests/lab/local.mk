@@ -121,7 +121,7 @@ FIRST_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py
 	tests/lab/test_supervise_moments.py \
 	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
-	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
+	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py tests/lab/test_begin_wishes.py \
 	tests/lab/test_peeks.py tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py
 LAB_TESTS = \
 	tests/lab/test_shim_moments.py \

@@ -325,7 +325,8 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_conf tests/unit/test_host tests/unit/test_managed_paths tests/unit/test_managed_choice tests/unit/test_outages \
+convertize_unit_tests = tests/unit/test_conf tests/unit/test_host tests/unit/test_network_policy tests/unit/test_managed_paths \
+	tests/unit/test_managed_choice tests/unit/test_outages \
 	tests/unit/test_outages_kept tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload \
 	tests/unit/test_report tests/unit/test_columns tests/unit/test_status tests/unit/test_traffic tests/unit/test_wrapper tests/unit/test_netlink tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
@@ -352,6 +353,10 @@ tests_unit_test_host_SOURCES = tests/unit/test_host.c tests/unit/fake_lookup.h s
 tests_unit_test_host_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_lookup.h
 tests_unit_test_host_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_host_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_network_policy_SOURCES = tests/unit/test_network_policy.c
+tests_unit_test_network_policy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_network_policy_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
 tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c $(paths_world)
 tests_unit_test_managed_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_managed_paths_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
