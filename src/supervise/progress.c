@@ -376,13 +376,16 @@ static void step_asked(struct connection *connection)
 static void step_direct(struct connection *connection)
 {
 	struct pollfd ready = { .fd = connection->dial.fd, .events = POLLOUT };
-	int error = -1;
+	int error = -1, state;
 
 	blind_retry_lock(); /* or the retry thread may have disconnected the socket for a moment */
 	if (poll(&ready, 1, 0) > 0) {
 		error = kernel_get(connection->dial.fd, SOL_SOCKET, SO_ERROR, 0);
-		if (!error && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_CLOSE)
+		state = kernel_tcp_info(connection->dial.fd).tcpi_state;
+		if (!error && state == TCPINFO_CLOSE)
 			error = ECONNABORTED;
+		else if (!error && state == TCPINFO_SYN_SENT)
+			error = -1; /* Linux 6.18 wakes poll() for an ICMP error a moment before SO_ERROR has it (tcp_v4_err()) */
 	}
 	blind_retry_unlock();
 	if (error < 0)

@@ -284,8 +284,11 @@ static double elapsed_ms(const struct probe *probe)
 	return probe_now_ms() - probe->start;
 }
 
-/* Waits for the answer to the SYN, or an error. Returns false if the time is up. */
-static bool wait_for_answer(const struct probe *probe)
+/*
+ * Waits for the answer to the SYN, or an error, which it returns in @error. Returns false if the time is up. Linux 6.18 wakes poll(2) for an
+ * ICMP error a moment before SO_ERROR has it (tcp_v4_err()).
+ */
+static bool wait_for_answer(const struct probe *probe, int *error)
 {
 	const int limit_ms = probe->request->timeout_ms < HANDSHAKE_MS_MAX ? probe->request->timeout_ms : HANDSHAKE_MS_MAX;
 	struct pollfd ready = { .fd = probe->fd, .events = POLLOUT };
@@ -295,8 +298,11 @@ static bool wait_for_answer(const struct probe *probe)
 	do {
 		left = limit_ms - elapsed_ms(probe);
 		ret = poll(&ready, 1, left > 0 ? (int)left + 1 : 0);
-	} while (ret < 0 && errno == EINTR);
-	return ret > 0;
+		*error = ret > 0 ? kernel_get(probe->fd, SOL_SOCKET, SO_ERROR, 0) : 0;
+		if (*error || (ret > 0 && kernel_tcp_info(probe->fd).tcpi_state != TCPINFO_SYN_SENT))
+			return true;
+	} while (left > 0);
+	return false;
 }
 
 static int write_request(struct probe *probe)
@@ -446,10 +452,9 @@ static enum probe_outcome run(struct probe *probe)
 	result->unsent = probe->request->in_syn && kernel_tcp_info(probe->fd).tcpi_notsent_bytes;
 	if (result->error)
 		return PROBE_UNREACHABLE;
-	if (result->unsent || !wait_for_answer(probe))
+	if (result->unsent || !wait_for_answer(probe, &result->error))
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
-	result->error = kernel_get(probe->fd, SOL_SOCKET, SO_ERROR, 0);
 	if (result->error) {
 		look_at_icmp(probe->fd, result);
 		return PROBE_UNREACHABLE;

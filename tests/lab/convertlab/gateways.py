@@ -131,7 +131,11 @@ def connect(host, address, port, timeout=15, hops=0):
     sock.settimeout(timeout)
     if hops:
         sock.setsockopt(*((socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) if ":" in address else (socket.IPPROTO_IP, socket.IP_TTL)), hops)
-    return sock.connect_ex((address, port)), sock
+    error = sock.connect_ex((address, port))
+    if not error and not is_connected(sock):
+        # Linux 6.18 wakes poll(2) for an ICMP error a moment before SO_ERROR has it (tcp_v4_err()).
+        error = wait_until(lambda: sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), 10, "the error of a connection that has failed")
+    return error, sock
 
 
 def outcome(host, address, port, timeout=15, hops=0):
