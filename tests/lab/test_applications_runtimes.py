@@ -151,6 +151,7 @@ def test_java_blocking(run):
     java(run, "blocking")
 
 
+@long
 @application("javac:default-jdk-headless", server=echo_for_java, connections=8, carried=2 * DOWN, refused=True)
 def test_java_nio(run):
     java(run, "nio")

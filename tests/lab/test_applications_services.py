@@ -75,6 +75,7 @@ def test_scp(run):
     run.holds("back", SIZE)
 
 
+@long
 @application(*SSH_NEEDS, "rsync", server=sshd, connections=2, carried=2 * SIZE, root=True)
 def test_rsync_over_ssh(run):
     """A directory there and back; rsync's child connects."""
@@ -106,6 +107,7 @@ def test_redis_cli(run):
     same_data(got == pattern(SIZE) + b"\n", "%d other bytes" % len(got))
 
 
+@long
 @application(*REDIS_NEEDS, "redis-benchmark:redis-tools", server=redis, connections=(102, 104))
 def test_redis_benchmark(run):
     """Fifty clients at once."""

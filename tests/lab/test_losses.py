@@ -162,10 +162,12 @@ def test_tcp_held_warm():
     return one_lost(True, False, True)
 
 
+@long
 def test_tcp_cold():
     return one_lost(False, False, False)
 
 
+@long
 def test_tcp_warm():
     return one_lost(False, False, True)
 

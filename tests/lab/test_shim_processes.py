@@ -85,6 +85,7 @@ def test_two_processes_share_1000_connections():
         check("another process" not in lab.shim_log(), lab.shim_log())
 
 
+@long
 @kernel.needs("fastopen")
 def test_two_processes_share_1000_silent_connections():
     """The process doesn't wait for the SYN+ACK before fork(), and both processes see it."""
