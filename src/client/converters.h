@@ -197,11 +197,11 @@ void converters_refused(int index, const union sockaddr_ip *destination, unsigne
 void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*
- * converters_silent() - note that converter @index, which accepts connections and has never answered, gave no answer about @destination
+ * converters_unanswered() - note that converter @index, which accepts connections and has never answered, gave no answer about @destination
  * The caller calls converters_refused(), too. If the silences of all the user's processes concern several destinations,
  * the converter is the cause and not a server, and nobody uses the converter for a while.
  */
-void converters_silent(int index, const union sockaddr_ip *destination);
+void converters_unanswered(int index, const union sockaddr_ip *destination);
 
 /* Returns why nobody asks converter @index about @destination for now: the converter refused it, or its address family. NULL: neither. */
 const char *converters_refusal(int index, const union sockaddr_ip *destination);

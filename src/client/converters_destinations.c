@@ -146,7 +146,7 @@ void converters_reached(int index, const union sockaddr_ip *destination)
 	atomic_store(&refusals_in_a_row[index][sockaddr_ip_is_v4(destination)], 0);
 }
 
-void converters_silent(int index, const union sockaddr_ip *destination)
+void converters_unanswered(int index, const union sockaddr_ip *destination)
 {
 	const uint64_t hash = sockaddr_ip_hash(destination);
 	struct cache_converter note;

@@ -202,11 +202,11 @@ void exchange_failed(int converter, const union sockaddr_ip *server, const struc
 	}
 }
 
-struct handshake_step exchange_silent(int converter, const union sockaddr_ip *server, bool alive)
+struct handshake_step exchange_unanswered(int converter, const union sockaddr_ip *server, bool alive)
 {
 	converters_doubt(converter);
 	if (alive) {
-		converters_silent(converter, server);
+		converters_unanswered(converter, server);
 		converters_admitted(converter, server); /* a converter sends refusals at once */
 	}
 	return handshake_on_silence(alive);

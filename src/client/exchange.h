@@ -99,10 +99,10 @@ bool exchange_take_remedy(int converter, converters_cookie_number number, const 
 void exchange_failed(int converter, const union sockaddr_ip *server, const struct handshake_step *why);
 
 /*
- * exchange_silent() - note that no response, or only a part of one, came in time
+ * exchange_unanswered() - note that no response, or only a part of one, came in time
  * The converter has to prove itself again. @alive: its host acknowledges our bytes, but has sent none.
  * Returns why the exchange failed, for exchange_failed().
  */
-struct handshake_step exchange_silent(int converter, const union sockaddr_ip *server, bool alive);
+struct handshake_step exchange_unanswered(int converter, const union sockaddr_ip *server, bool alive);
 
 #endif

@@ -123,7 +123,7 @@ static unsigned int explained(unsigned int rtt)
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
-/* Returns the time from a lost probe on a path of @rtt until a path that isn't longer has answered all probes. */
+/* Returns how long after our lost probe any path with a round trip of at most @rtt has answered its own. */
 static unsigned int others_answer_ms(unsigned int rtt)
 {
 	return rtt + rtt / 8;

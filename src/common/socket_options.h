@@ -25,8 +25,8 @@ extern const struct socket_option socket_options[SOCKET_OPTIONS_COUNT];
 int socket_option_buffer(const struct socket_option *option);
 
 /*
- * Advice: options that MPTCP refuses (Linux 6.18: tests/lab/test_platform.py), and without which a connection is the same.
- * @before_connect: it matters if set before the connection begins: how far its packets go, urgent data.
+ * Advice: options of TCP that MPTCP refuses (Linux 6.18: tests/lab/test_platform.py). Most change nothing that an application sees.
+ * @before_connect: one that changes the connection if set before it begins: how far packets go, urgent data.
  */
 struct socket_advice {
 	struct socket_option option;

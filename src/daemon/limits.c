@@ -441,7 +441,7 @@ bool limits_take_error(struct limits *limits, struct limits_member *member, uint
 	return shares_take_error(&member->client->node, errors->per_client, errors->total, now_ms);
 }
 
-uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *address)
+uint64_t limits_pending_of_others(struct limits *limits, const struct in6_addr *address)
 {
 	LOCK(limits);
 	return shares_apart(&limits->shares, address, SHARE_PENDING);
@@ -464,7 +464,7 @@ static void relieve(struct limits *limits, struct shares_node *node)
 	}
 }
 
-void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
+void limits_note_memory(struct limits *limits, struct limits_member *member, uint64_t bytes,
 		 uint32_t stalled_ms)
 {
 	LOCK(limits);

@@ -116,7 +116,7 @@ void limits_leave(struct limits *limits, struct limits_member *member, uint64_t 
  */
 enum outcome limits_admit(struct limits *limits, struct limits_member *member);
 
-/* limits_may_withhold() - likewise for a SYN, by the part of the pending requests that may be withheld SYNs */
+/* limits_may_withhold() - likewise for a SYN: of the pending requests, one in LIMITS_WITHHELD_PART may be a withheld SYN */
 bool limits_may_withhold(struct limits *limits, struct limits_member *member);
 
 /* limits_may_stay() - likewise for a client's socket, whatever its request will be */
@@ -132,17 +132,17 @@ bool limits_may_refuse(struct limits *limits, struct limits_member *member);
 bool limits_take_error(struct limits *limits, struct limits_member *member, uint64_t now_ms);
 
 /*
- * limits_pending_apart() - count the pending requests outside the greediest prefix that doesn't contain @address
+ * limits_pending_of_others() - count the pending requests outside the greediest prefix that doesn't contain @address
  * That prefix is found in the same way as the client that has to make room. If the client's neighbours have few
  * requests, the rest is what is pending besides the requests of one possible attacker.
  */
-uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *address);
+uint64_t limits_pending_of_others(struct limits *limits, const struct in6_addr *address);
 
 /*
- * limits_hold() - note how much kernel memory a member holds, and for how long its bytes haven't moved
+ * limits_note_memory() - note how much kernel memory a member holds, and for how long its bytes haven't moved
  * If its client, a prefix above it, or all clients hold too much, this evicts a member whose bytes don't move.
  */
-void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
+void limits_note_memory(struct limits *limits, struct limits_member *member, uint64_t bytes,
 		 uint32_t stalled_ms);
 
 /*
@@ -157,7 +157,7 @@ size_t limits_members(struct limits *limits);
 size_t limits_members_of(struct limits *limits, const struct limits_member *member);
 size_t limits_clients(struct limits *limits);
 
-/* The bytes of kernel memory of all members, as last noted by limits_hold(). */
+/* The bytes of kernel memory of all members, as last noted by limits_note_memory(). */
 uint64_t limits_memory(struct limits *limits);
 
 /* The most clients without a member that are remembered. */

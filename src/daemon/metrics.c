@@ -280,10 +280,10 @@ static void syn_labels(unsigned i, char buf[static LABELS_MAX])
 
 static const char *const directions[RELAY_ENDS] = { [RELAY_UPSTREAM] = "up", [RELAY_DOWNSTREAM] = "down" };
 static const char *const yes_or_no[] = { "no", "yes" };
-static const char *const voices[] = {
+static const char *const replies[] = {
 	[JUDGEMENT_RESPONSE] = "response", [JUDGEMENT_SILENT] = "silent", [JUDGEMENT_RESET] = "reset",
 };
-static_assert(sizeof(voices) / sizeof(voices[0]) == JUDGEMENT_VOICES, "a name for each");
+static_assert(sizeof(replies) / sizeof(replies[0]) == JUDGEMENT_REPLIES, "a name for each");
 
 /* Families without buckets. */
 static const struct {
@@ -312,7 +312,7 @@ static const struct {
 	  METRIC_REQUESTS, 2, .label = "syn_data", .words = yes_or_no },
 	{ "silent_requests_total", "counter",
 	  "Silent requests, by the answer that the client got.", METRIC_SILENT,
-	  JUDGEMENT_VOICES, .label = "answer", .words = voices },
+	  JUDGEMENT_REPLIES, .label = "answer", .words = replies },
 	{ "client_transports_total", "counter",
 	  "Ended connections, by the client's transport: TCP, Multipath TCP, or Multipath "
 	  "TCP that fell back.",

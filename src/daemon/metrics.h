@@ -95,8 +95,8 @@ enum metric {
 	METRIC_ERRORS = METRIC_ENDED + OUTCOME_COUNT,
 	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: the end that they come from */
 	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* two: without data in the SYN, and with data */
-	METRIC_SILENT = METRIC_REQUESTS + 2,           /* by enum judgement_voice: of silent requests */
-	METRIC_TRANSPORT = METRIC_SILENT + JUDGEMENT_VOICES, /* of ended ones, by enum record_transport */
+	METRIC_SILENT = METRIC_REQUESTS + 2,           /* by enum judgement_reply: of silent requests */
+	METRIC_TRANSPORT = METRIC_SILENT + JUDGEMENT_REPLIES, /* of ended ones, by enum record_transport */
 	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
 	METRIC_LOG_LEFT_OUT,
 	METRIC_PIPES, /* in use */

@@ -52,11 +52,11 @@ const char *outcome_name(enum outcome outcome);
 const char *outcome_text(enum outcome outcome);
 
 /* How a client learns the result of its request (doc/private-tlvs.md). */
-enum judgement_voice {
+enum judgement_reply {
 	JUDGEMENT_RESPONSE, /* from messages of the protocol */
 	JUDGEMENT_SILENT,   /* from the server's bytes alone, or from a reset */
 	JUDGEMENT_RESET,    /* not at all: we reset its connection, or refuse its SYN */
-	JUDGEMENT_VOICES
+	JUDGEMENT_REPLIES
 };
 
 /* ----- the states of a session, and their order ----- */

@@ -73,8 +73,8 @@ struct warden_verdict {
 #define WARDEN_VERDICTS_MAX (0xffff + 1024)
 
 /*
- * warden_verdict_next() - read the verdict at @at of a message, and its packet; NULL if the packet goes on as it is
- * Moves @at behind it. Returns false, with @at untouched, if there is no valid one.
+ * warden_verdict_next() - read the verdict at @at of a message, and its packet (NULL: unchanged), and move @at behind both
+ * Returns false, with @at untouched, if the verdict is invalid or missing.
  */
 bool warden_verdict_next(const uint8_t *message, size_t len, size_t *at,
 			 struct warden_verdict *verdict, const uint8_t **packet);

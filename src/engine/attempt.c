@@ -318,7 +318,10 @@ int attempt_anew(struct dial *dial, enum ask_way way)
 	return attempt_send_syn(dial, dial->attempt.ends);
 }
 
-/* Holds the SYN for early data. Returns DIAL_DEFERRED; DIAL_ON if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
+/*
+ * Holds the SYN for early data. Returns DIAL_DEFERRED; DIAL_IN_PROGRESS if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or
+ * -errno.
+ */
 static int syn_defer(struct dial *dial)
 {
 	int ret;
@@ -333,7 +336,7 @@ static int syn_defer(struct dial *dial)
 	dial->attempt.want_output = true;
 	deadline_start(dial, 0);
 	synack_expect(dial);
-	return DIAL_ON;
+	return DIAL_IN_PROGRESS;
 }
 
 /* Prepares the socket and the request's contents for the attempt's converter. Returns 0 or -errno. */
@@ -369,7 +372,7 @@ int attempt_begin(struct dial *dial, bool defer)
 	}
 	if (ret == 0)
 		ret = attempt_again(dial);
-	return ret < 0 ? ret : DIAL_ON;
+	return ret < 0 ? ret : DIAL_IN_PROGRESS;
 }
 
 bool dial_blindly(struct dial *dial)
@@ -470,7 +473,7 @@ struct handshake_step attempt_judge_silence(struct dial *dial, bool alive)
 	char text[SOCKADDR_STRLEN];
 
 	if (answer == PATH_SILENT && (alive || dial->start.may_move || path_is_usual(&dial->start.path.id)))
-		return exchange_silent(converter, &dial->server, alive);
+		return exchange_unanswered(converter, &dial->server, alive);
 	why.rest = 0;
 	if (answer == PATH_UNASKED)
 		converters_rest_here(converter, HANDSHAKE_REST_SECONDS);

@@ -10,7 +10,7 @@ void attempt_wake(struct dial *dial);
 
 /*
  * attempt_begin() - ask attempt.converter at attempt.addr, over a suitable socket
- * @defer: as for dial_next(). Returns DIAL_ON, DIAL_DEFERRED or -errno.
+ * @defer: as for dial_next(). Returns DIAL_IN_PROGRESS, DIAL_DEFERRED or -errno.
  */
 int attempt_begin(struct dial *dial, bool defer);
 

@@ -122,15 +122,15 @@ struct dial_ops {
 
 /* The state of a dial. */
 enum dial_state {
-	DIAL_ON,        /* this attempt, or a new one, is in progress */
-	DIAL_DEFERRED,      /* the SYN waits for the program's first bytes */
-	DIAL_RESOLVING, /* resolve a converter's name first, then call dial_resolved() */
-	DIAL_CONFIRMED, /* the SYN+ACK has confirmed the server; returned once, the attempt continues */
-	DIAL_REACHED,   /* the server was reached, and the stream is the program's */
-	DIAL_REFUSED,   /* from dial_next() only: no converter can be asked; call dial_refused() */
-	DIAL_DIRECT,    /* connect to the server directly; the socket isn't connected */
-	DIAL_FAILED,    /* the program gets dial_end.error */
-	DIAL_BLIND,     /* a blind request failed; dial_anew() may make it again, not blindly */
+	DIAL_IN_PROGRESS, /* this attempt, or a new one, is in progress */
+	DIAL_DEFERRED,    /* the SYN waits for the program's first bytes */
+	DIAL_RESOLVING,   /* resolve a converter's name first, then call dial_resolved() */
+	DIAL_CONFIRMED,   /* the SYN+ACK has confirmed the server; returned once, the attempt continues */
+	DIAL_REACHED,     /* the server was reached, and the stream is the program's */
+	DIAL_REFUSED,     /* from dial_next() only: no converter can be asked; call dial_refused() */
+	DIAL_DIRECT,      /* connect to the server directly; the socket isn't connected */
+	DIAL_FAILED,      /* the program gets dial_end.error */
+	DIAL_BLIND,       /* a blind request failed; dial_anew() may make it again, not blindly */
 };
 
 struct dial_end {

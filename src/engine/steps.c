@@ -97,7 +97,7 @@ static enum dial_state network_failed(struct dial *dial, struct handshake_step w
 /* Returns the state after an attempt has begun. @ret: 0, or the -errno with which it failed */
 static enum dial_state begun(struct dial *dial, int ret, struct dial_end *end)
 {
-	return ret < 0 ? dial_failed(dial, -ret, end) : DIAL_ON;
+	return ret < 0 ? dial_failed(dial, -ret, end) : DIAL_IN_PROGRESS;
 }
 
 /* Resets the connection and asks the same converter again, with the remedy that its answer has shown. */
@@ -501,7 +501,7 @@ static enum dial_state wait_on(struct dial *dial, const struct dial_seen *seen, 
 		dial->attempt.wake_at = at;
 		attempt_wake(dial);
 	}
-	return DIAL_ON;
+	return DIAL_IN_PROGRESS;
 }
 
 static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *end)

@@ -129,7 +129,7 @@ static int result(struct gateway *gateway, struct gateway_connection *connection
 	case DIAL_DIRECT:
 	case DIAL_BLIND:
 		return fail(connection, ROUTED, end->error == ELOOP ? "the converter is on this host, as the client is" : end->reason);
-	case DIAL_ON:
+	case DIAL_IN_PROGRESS:
 	case DIAL_DEFERRED:
 	case DIAL_CONFIRMED:
 	case DIAL_RESOLVING:

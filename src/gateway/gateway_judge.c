@@ -149,7 +149,7 @@ static void judge_syn(struct serve_context *context, const struct judgement_case
 		return;
 	}
 	*verdict = (struct serve_verdict){
-		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .proven = true, .withhold = true,
+		.action = REQUEST_CONNECT, .reply = JUDGEMENT_SILENT, .silent = true, .blind = true, .proven = true, .withhold = true,
 		.hold_ms = context->settings->connect_ms,
 	};
 	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &c->flow->destination, c->flow->destination_port);
@@ -162,7 +162,7 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 		judge_syn(context, c, verdict);
 		return;
 	}
-	*verdict = (struct serve_verdict){ .action = REQUEST_RESET, .silent = true, .blind = true, .voice = JUDGEMENT_SILENT };
+	*verdict = (struct serve_verdict){ .action = REQUEST_RESET, .silent = true, .blind = true, .reply = JUDGEMENT_SILENT };
 	if (!c->grant)
 		return;
 	verdict->action = REQUEST_CONNECT;

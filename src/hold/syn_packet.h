@@ -99,8 +99,7 @@ void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 
 /*
  * native_unreachable() - return the refusal for a code of Destination Unreachable that concerns the server
- * @server_v4, @client_v4: a code of the server's family becomes the code of the client's family that means the same
- *   to applications
+ * @server_v4, @client_v4: the families. The code is translated from one to the other, so that applications get the same errno.
  */
 uint8_t native_unreachable(uint8_t code, bool server_v4, bool client_v4);
 

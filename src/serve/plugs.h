@@ -2,7 +2,7 @@
 /*
  * plugs.h - what a worker has, and what a daemon brings: settings, the judge of flows, its answers, and the dialler
  *
- * This room knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
+ * This folder knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
  * its *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
  *
  * A client is *silent* if its request is silent, and *blind* if its request is blind: then only a reset or an ICMP message reports an
@@ -141,7 +141,7 @@ struct serve_verdict {
 	 * If a client wants silence and couldn't be told the result, this is JUDGEMENT_RESET, and the caller resets the connection whatever
 	 * the action is.
 	 */
-	enum judgement_voice voice;
+	enum judgement_reply reply;
 	const char *reason;       /* for the log, a constant; NULL for WAIT and CONNECT */
 	size_t length;            /* bytes of the stream that the request takes */
 	union sockaddr_ip server; /* CONNECT, and for the log with ANSWER; family 0: the request names none */

@@ -91,7 +91,7 @@ const char *session_decide_unserved(const struct serve_verdict *verdict, bool co
 	/* A SYN+ACK that confirms the server, as both ends see it, answers only a whole request. */
 	if (verdict->action == REQUEST_WAIT)
 		return confirmed ? "a part of a request in the SYN of a silent client" : NULL;
-	if (verdict->voice != JUDGEMENT_RESET)
+	if (verdict->reply != JUDGEMENT_RESET)
 		return NULL;
 	return confirmed ? "not Multipath TCP, which a silent client needs" : "a blind client whose SYN+ACK has confirmed nothing";
 }

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* ----- struct session, for the files of this room alone ----- */
+/* ----- struct session, for the files of this folder alone ----- */
 
 struct tcp_info;
 
@@ -34,7 +34,7 @@ struct session_syn {
 
 /* A client that wants no response: session_request.c. */
 struct session_silence {
-	uint8_t voice;    /* enum judgement_voice: how the client learns the result of its request */
+	uint8_t reply;    /* enum judgement_reply: how the client learns the result of its request */
 	uint8_t looks;    /* RELAY, needs_mptcp: how often we have looked for a fallback at the first packets */
 	bool needs_mptcp; /* the client can't be served over TCP */
 };
@@ -179,8 +179,8 @@ void session_cut(struct session *s);
 bool session_client_is_lost(const struct session *s);
 
 /*
- * Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. Counts its round
- * trip.
+ * Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. Adds its round
+ * trip to the metrics.
  */
 bool session_client_is_established(const struct session *s);
 

@@ -71,7 +71,7 @@ static void report_memory(struct session *s)
 
 	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory.reported);
 	s->memory.reported = memory->bytes;
-	limits_hold(s->pool->context.limits, &s->member, memory->bytes, memory->stalled_ms);
+	limits_note_memory(s->pool->context.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
 static void look_no_more(struct session *s)

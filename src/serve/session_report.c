@@ -129,7 +129,7 @@ void session_report_end(struct session *s)
 	record->bytes_down = relayed(s, RELAY_DOWNSTREAM);
 	record->duration_us = clock_now_us() - s->started_us;
 	record->syn_data = s->syn.data;
-	record->silent = s->silence.voice == JUDGEMENT_SILENT;
+	record->silent = s->silence.reply == JUDGEMENT_SILENT;
 	metrics_count_record(s->pool->context.metrics, record);
 	if (record->outcome == OUTCOME_LIMIT_CONNECTIONS && s->pool->context.plugs->full)
 		s->pool->context.plugs->full(&s->pool->context);

@@ -115,9 +115,9 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	context->plugs->judge(context, &c, verdict, answer);
 	session_count_class(s, before);
 	if (verdict->silent && verdict->action != REQUEST_WAIT && verdict->action != REQUEST_PROVE) {
-		s->silence.voice = (uint8_t)verdict->voice;
+		s->silence.reply = (uint8_t)verdict->reply;
 		s->silence.needs_mptcp = verdict->needs_mptcp;
-		metrics_add(context->metrics, METRIC_SILENT + verdict->voice, 1);
+		metrics_add(context->metrics, METRIC_SILENT + verdict->reply, 1);
 	}
 	if (verdict->server.sa.sa_family)
 		s->record.server = verdict->server;
@@ -174,7 +174,7 @@ bool session_has_fallen_back(struct session *s)
 {
 	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
-	if (!s->silence.needs_mptcp || s->silence.voice != JUDGEMENT_SILENT)
+	if (!s->silence.needs_mptcp || s->silence.reply != JUDGEMENT_SILENT)
 		return false;
 	/* A read has looked already. */
 	if (client->looked) {

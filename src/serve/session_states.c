@@ -87,7 +87,7 @@ static void session_refuse(struct session *s, const struct serve_answer *answer)
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	/* A silent client would take the answer for the server's bytes. */
-	if (s->silence.voice != JUDGEMENT_RESPONSE) {
+	if (s->silence.reply != JUDGEMENT_RESPONSE) {
 		session_abort(s, outcome, answer->reason);
 		return;
 	}
@@ -330,7 +330,7 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 	context->plugs->dial.settle(context, &s->dial, &s->record.server);
 	s->dialling = false;
 	session_guard_sockets(s);
-	if (s->silence.voice == JUDGEMENT_SILENT) {
+	if (s->silence.reply == JUDGEMENT_SILENT) {
 		session_cap_answer(s, 0);
 	} else if (!queue_response(s, info)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
@@ -346,7 +346,7 @@ static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
 	/* Without a response we needn't ask for TCP_INFO. If the connection has ended since, the relay finds out. */
-	const bool known = s->syn.answered && s->silence.voice == JUDGEMENT_SILENT;
+	const bool known = s->syn.answered && s->silence.reply == JUDGEMENT_SILENT;
 	struct tcp_info info = { 0 };
 	int error = 0;
 

@@ -343,7 +343,7 @@ static int connect_server(struct syn_attempt *a, const struct syn_packet *syn, b
 }
 
 /*
- * Replaces an earlier SYN of the same attempt, which the client has given up, and takes over the server's socket. From now on the kernel
+ * Takes the place of an earlier SYN with the same Attempt, which the client has given up, and its server's socket. From now on the kernel
  * may send the server more SYNs: one for each SYN of the client. Returns false if there is no socket to take over.
  */
 static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)

@@ -4,10 +4,10 @@
  *
  * doc/states-convertd.md has the table of events. A SYN whose server can't be reached, or that new settings don't grant, goes on without
  * MP_CAPABLE, since plain TCP sends the error before the third ACK. We can tell blind clients nothing after they are connected, so theirs
- * are refused by the network's own means, or dropped. With Multipath TCP such a SYN is late after BLIND_MPTCP_MS: a Linux client sends it
- * again after a second, and its third ACK lacks MP_CAPABLE then. After three seconds its SYN lacks it, too; if we accepted that connection,
- * the client would avoid Multipath TCP for an hour. After ASK_MS it is dropped, like its repetitions: the kernel has sent the server all
- * SYNs that it sends for an unproven client (downstream.c).
+ * are refused by the network's own means, or dropped. With Multipath TCP such a SYN is late after syn_first_wait_ms(): a Linux client sends
+ * it again after a second, and its third ACK lacks MP_CAPABLE then. After three seconds its SYN lacks it, too; if we accepted that
+ * connection, the client would avoid Multipath TCP for an hour. So we drop it ASK_MS - BLIND_MPTCP_MS after it was late, and its
+ * repetitions: the kernel has sent the server all SYNs that it sends for an unproven client (downstream.c).
  *
  * A client that numbers its attempt makes the request again before it is too late, by a SYN from another port. So there is always a SYN
  * that isn't late, unless packets are lost; we keep an answer that comes between two SYNs for the next one.
@@ -145,7 +145,7 @@ static enum hold_verdict decide_silent(const struct serve_verdict *verdict, cons
 	const bool lacks_proof = verdict->demanded || action == REQUEST_PROVE || action == REQUEST_CONNECT;
 
 	/* The session would reset an incomplete request, or one that we don't offer. */
-	if (action == REQUEST_WAIT || action == REQUEST_RESET || verdict->voice == JUDGEMENT_RESET)
+	if (action == REQUEST_WAIT || action == REQUEST_RESET || verdict->reply == JUDGEMENT_RESET)
 		*native = NATIVE_RESET;
 	else if (lacks_proof)
 		return HOLD_PASS_UNCONFIRMED;

@@ -57,8 +57,7 @@ struct syn_attempt {
 	struct serve_refusal refusal;
 	uint64_t until_ms;   /* when its deadline is over */
 	bool reached;        /* the server has answered, before the SYN was late */
-	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
-			     /* if there are several workers */
+	int registration;    /* with the worker's poller; POLLER_NONE: none, as after the release if there are several workers */
 	uint32_t events;     /* before the release the latest, without EPOLLOUT; after it all */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };

@@ -62,9 +62,9 @@ static int open_socket(const struct blind_retry *retry, pid_t tid, int program_f
 }
 
 /*
- * Makes the request again, on @fd of open_socket(), over the network of @start. @count: how often it was made before Disconnects the socket
- * for a moment. Returns whether it has sent the SYN. If not, the connection continues unchanged, or it is over because the SYN+ACK came
- * meanwhile, or because binding or sending failed.
+ * Makes the request again, on @fd of open_socket(), over the network of @start. @count: how often it was made before. Disconnects the
+ * socket for a moment. Returns whether it has sent the SYN. If not, the connection continues unchanged, or it is over because the SYN+ACK
+ * came meanwhile, or because binding or sending failed.
  */
 static bool send_again(const struct blind_retry *retry, int fd, const struct path_start *start, unsigned int count)
 {

@@ -108,7 +108,7 @@ void caller_look(struct connection *connection, bool caller, int64_t now)
 	if (caller)
 		connection->caller_at = now + LOOK_NS;
 	switch (caller_judge(&view, now, &error)) {
-	case CALLER_ON:
+	case CALLER_WAITS:
 		break;
 	case CALLER_OUT_OF_TIME:
 		log_about(connection->call.tid);
@@ -143,12 +143,12 @@ enum caller_verdict caller_judge(const struct caller_view *call, int64_t now, in
 	if (call->shut)
 		return CALLER_SHUT;
 	if (call->nonblocking)
-		return over && !call->direct ? CALLER_OUT_OF_TIME : CALLER_ON;
+		return over && !call->direct ? CALLER_OUT_OF_TIME : CALLER_WAITS;
 	if (over)
 		*error = EINPROGRESS;
 	else if (call->interruption && !call->limit) /* a call with a time-out isn't made again: signal(7) */
 		*error = call->interruption;
-	return over || call->interruption ? CALLER_LEAVE : CALLER_ON;
+	return over || call->interruption ? CALLER_LEAVE : CALLER_WAITS;
 }
 
 enum caller_way caller_way(const struct caller_left *left)

@@ -33,11 +33,11 @@
 #define AF_SMC 43
 #endif
 
-void call_let_go(const struct call *call, int fd)
+void call_continue(const struct call *call, int fd)
 {
 	if (fd >= 0)
 		close(fd);
-	listener_let_go(supervision.listener, call);
+	listener_continue(supervision.listener, call);
 }
 
 void call_answer(const struct call *call, int fd, int error)
@@ -94,7 +94,7 @@ static bool unfold_socketcall(struct call *call)
 static void leave(const struct call *call, int fd, const char *reason)
 {
 	if (!supervision.settings->fail_closed) {
-		call_let_go(call, fd);
+		call_continue(call, fd);
 		return;
 	}
 	log_line("refused: %s, and CONVERT_FALLBACK is none", reason);
@@ -170,7 +170,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 	if (ret < 0)
 		call_answer(call, fd, EACCES);
 	else
-		call_let_go(call, fd);
+		call_continue(call, fd);
 	return true;
 }
 
@@ -188,7 +188,7 @@ static void handle_socket(const struct call *call)
 	/* The filter hasn't checked the arguments of socketcall(2). */
 	if ((domain != AF_INET && domain != AF_INET6) || (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM ||
 	    (protocol != 0 && protocol != IPPROTO_TCP)) {
-		call_let_go(call, -1);
+		call_continue(call, -1);
 		return;
 	}
 	if (!tracee_is_accessible(call->tid)) {
@@ -199,13 +199,13 @@ static void handle_socket(const struct call *call)
 		return;
 	}
 	if (permission_denial(call->tid, false)) {
-		call_let_go(call, -1); /* connect() says why */
+		call_continue(call, -1); /* connect() says why */
 		return;
 	}
 	fd = permission_socket(call->tid, domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	/* This option marks our sockets; the SYN needs it anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
-		call_let_go(call, fd);
+		call_continue(call, fd);
 		return;
 	}
 	listener_answer_fd(supervision.listener, call, fd, type & SOCK_CLOEXEC);
@@ -327,7 +327,7 @@ static void connect_other(const struct call *call, int fd, const struct sockaddr
 	else if (supervision.settings->fail_closed && (domain == AF_INET || domain == AF_INET6))
 		connect_natively(call, fd, addr, len);
 	else
-		call_let_go(call, fd);
+		call_continue(call, fd);
 }
 
 /* Handles connect() of a TCP socket. */
@@ -442,13 +442,13 @@ static bool output_read(const struct call *call, struct message *out)
 static void output_other(const struct call *call, int fd)
 {
 	if (!supervision.settings->fail_closed)
-		call_let_go(call, fd);
+		call_continue(call, fd);
 	else if (output_flags(call) & MSG_FASTOPEN)
 		call_answer(call, fd, EOPNOTSUPP);
 	else if (tracee_has_threads(call->tid))
 		leave(call, fd, "another thread could change this output call");
 	else
-		call_let_go(call, fd);
+		call_continue(call, fd);
 }
 
 static void handle_output(const struct call *call)
@@ -522,6 +522,6 @@ void calls_handle(struct call *call)
 		handlers[call->call](call);
 	} else {
 		permission_note(call);
-		call_let_go(call, -1);
+		call_continue(call, -1);
 	}
 }

@@ -14,7 +14,7 @@ void calls_handle(struct call *call);
  * Let the kernel run the call, or answer with @error, 0 for success. Both first close @fd, a duplicate or -1: the program may close its
  * descriptor next, and that has to close the socket and its registrations in epoll instances.
  */
-void call_let_go(const struct call *call, int fd);
+void call_continue(const struct call *call, int fd);
 void call_answer(const struct call *call, int fd, int error);
 
 /* Returns whether @fd is a TCP or MPTCP socket, and its SO_DOMAIN and SO_PROTOCOL. */

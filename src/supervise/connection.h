@@ -151,7 +151,7 @@ struct caller_view {
 };
 
 enum caller_verdict {
-	CALLER_ON,          /* it waits on */
+	CALLER_WAITS,       /* it waits on */
 	CALLER_OUT_OF_TIME, /* the converter's time is over: connect directly, or fail */
 	CALLER_LEAVE,       /* the call ends with *@error, and the socket continues to connect */
 	CALLER_SHUT,        /* the attempt and the call end */

@@ -93,7 +93,7 @@ void listener_answer(int listener, const struct call *call, int64_t value, int e
 	respond(listener, (struct seccomp_notif_resp){ .id = call->id, .val = error ? 0 : value, .error = -error });
 }
 
-void listener_let_go(int listener, const struct call *call)
+void listener_continue(int listener, const struct call *call)
 {
 	respond(listener, (struct seccomp_notif_resp){ .id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }

@@ -87,10 +87,10 @@ bool listener_is_waiting(int listener, const struct call *call);
 void listener_answer(int listener, const struct call *call, int64_t value, int error);
 
 /*
- * listener_let_go() - let the kernel run the call as if it had not been stopped
+ * listener_continue() - let the kernel run the call as if it had not been stopped
  * The kernel reads arguments in memory again, and they may have changed: only for calls that are harmless with any arguments.
  */
-void listener_let_go(int listener, const struct call *call);
+void listener_continue(int listener, const struct call *call);
 
 /* Answers with a new descriptor of the caller's that refers to the file of @fd, or with the error if the caller can't have one. */
 void listener_answer_fd(int listener, const struct call *call, int fd, bool cloexec);

@@ -39,7 +39,7 @@ static int find(const struct call *call, int *index)
 	*index = socket_advice_index((int)call->args[1], (int)call->args[2]);
 	fd = *index < 0 ? -1 : own_socket(call);
 	if (fd < 0)
-		call_let_go(call, -1);
+		call_continue(call, -1);
 	return fd;
 }
 
@@ -121,7 +121,7 @@ void call_listen(const struct call *call)
 		call_answer(call, fd, 0);
 		return;
 	}
-	call_let_go(call, fd);
+	call_continue(call, fd);
 }
 
 /* --- getpeername() --- */
@@ -153,7 +153,7 @@ void call_getpeername(const struct call *call)
 	if (fd >= 0 && socket_is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
 		server = peers_find(fd);
 	if (!server) {
-		call_let_go(call, fd);
+		call_continue(call, fd);
 		return;
 	}
 	close(fd);

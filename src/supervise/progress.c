@@ -322,7 +322,7 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 		}
 	}
 	switch (state) {
-	case DIAL_ON:
+	case DIAL_IN_PROGRESS:
 		if (connection->dial.attempt.ask.blind)
 			progress_blindly(connection);
 		break;

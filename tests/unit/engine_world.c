@@ -546,7 +546,7 @@ void answer(enum answer what)
 
 void learn(enum answer what)
 {
-	ck_assert_int_eq(dial_begin(false), DIAL_ON);
+	ck_assert_int_eq(dial_begin(false), DIAL_IN_PROGRESS);
 	synack(TAKEN);
 	answer(what);
 	ck_assert_int_eq(step(), DIAL_REACHED);

@@ -115,6 +115,6 @@ enum dial_state step_on_small_stack(void);
 void learn(enum answer what);
 
 #define expect_said(text) ck_assert_str_eq(said(), (text))
-#define expect_on(state) ck_assert_int_eq((state), DIAL_ON)
+#define expect_on(state) ck_assert_int_eq((state), DIAL_IN_PROGRESS)
 
 #endif

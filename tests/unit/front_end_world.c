@@ -162,7 +162,7 @@ static struct handshake_step exchange_bytes(int index, const union sockaddr_ip *
 	came = network(index, request, (size_t)len, response);
 	for (size_t i = 1; i <= came && step.verdict == HANDSHAKE_NEED_MORE; i++)
 		step = handshake_on_bytes(response, i, server, ask);
-	return came ? step : exchange_silent(index, server, false);
+	return came ? step : exchange_unanswered(index, server, false);
 }
 
 /* Asks converter @index, and again if its answer says how it would serve the request. */

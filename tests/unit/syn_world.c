@@ -134,7 +134,7 @@ static void judge_it(struct serve_context *of, const struct judgement_case *c, s
 		.attempt = ask->flags & NUMBERED ? ask->number : 0,
 		.repeat = ask->repeat,
 		.hold_ms = UINT_MAX,
-		.voice = ask->flags & BLIND ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
+		.reply = ask->flags & BLIND ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
 	};
 	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &server, 80);
 	if (c->place != JUDGEMENT_SYN || missing || refuses || !has_room)

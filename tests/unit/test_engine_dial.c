@@ -208,7 +208,7 @@ START_TEST(nothing_goes_directly_where_it_must_not)
 	for (int i = 0; i < 2; i++) {
 		synack(TAKEN);
 		answer(FULL);
-		ck_assert_int_eq(step(), (i ? DIAL_FAILED : DIAL_ON));
+		ck_assert_int_eq(step(), (i ? DIAL_FAILED : DIAL_IN_PROGRESS));
 	}
 	ck_assert_int_eq(end.error, ECONNREFUSED);
 	end = (struct dial_end){ .verdict = POLICY_CONVERT, .reason = "all of them rest" };

@@ -163,7 +163,7 @@ static int front_end_connect(const char *server, enum dial_state *state, struct 
 	call.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	path_start_init(&call.dial.start, true, &in6addr_any);
 	*state = dial_next(&call.dial, false, end);
-	while (*state == DIAL_ON) {
+	while (*state == DIAL_IN_PROGRESS) {
 		wait_on(&call);
 		*state = dial_step(&call.dial, end);
 	}

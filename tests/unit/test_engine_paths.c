@@ -34,7 +34,7 @@ START_TEST(silent_path_is_left)
 	/* the converter is silent there, too: no network is better than the usual one */
 	nets.what = PATHS_STAY;
 	kernel.now += 4 * S;
-	ck_assert_int_eq(step(), DIAL_ON);
+	ck_assert_int_eq(step(), DIAL_IN_PROGRESS);
 	ck_assert(path_is_usual(&dial.start.path.id));
 }
 END_TEST
@@ -125,7 +125,7 @@ START_TEST(network_that_refuses_is_left)
 	ck_assert(is_logged("the path to it leads nowhere (No route to host), begins on wlan0"));
 	ck_assert_uint_eq(nets.tried, 0); /* any converter */
 	nets.elsewhere = -1; /* there is no other one */
-	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_ON);
+	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_IN_PROGRESS);
 	ck_assert(path_is_usual(&dial.start.path.id));
 	expect_said("end; bind 0 0; syn 1 data; ");
 	ck_assert_int_eq(nets.refused, CACHE_PATH_SILENT);
@@ -168,7 +168,7 @@ START_TEST(path_that_refuses_is_left)
 		expect_said(bytes ? "send 28; peek; try 0 0; end; bind 5 0; syn 1 data; " : "try 0 0; end; bind 5 0; syn 1 data; ");
 		ck_assert(dial.mptcp);
 		nets.elsewhere = -1; /* the other path confirms it */
-		ck_assert_int_eq(dial_failed(&dial, ECONNREFUSED, &end), DIAL_ON);
+		ck_assert_int_eq(dial_failed(&dial, ECONNREFUSED, &end), DIAL_IN_PROGRESS);
 		ck_assert(converters_rests(0, clock_seconds()));
 		expect_said("end; bind 0 0; syn 2 data; ");
 		dial_stop(&dial);

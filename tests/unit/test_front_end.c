@@ -157,10 +157,10 @@ START_TEST(silence_of_a_host_that_is_alive_is_about_the_server)
 	begin();
 	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
 	ck_assert(!converters_admits(0, &server));
-	why = exchange_silent(0, &server, false);
+	why = exchange_unanswered(0, &server, false);
 	ck_assert(!converters_admits(0, &server));
 	ck_assert_int_eq(why.fault, HANDSHAKE_FAULT_CONVERTER);
-	why = exchange_silent(0, &server, true);
+	why = exchange_unanswered(0, &server, true);
 	ck_assert(converters_admits(0, &server));
 	ck_assert_int_eq(why.fault, HANDSHAKE_FAULT_REFUSED);
 }

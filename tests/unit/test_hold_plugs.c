@@ -182,7 +182,7 @@ static void judge_by_destination(struct serve_context *of, const struct judgemen
 	if (!has_room)
 		return;
 	*verdict = (struct serve_verdict){
-		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .hold_ms = UINT_MAX,
+		.action = REQUEST_CONNECT, .reply = JUDGEMENT_SILENT, .silent = true, .blind = true, .hold_ms = UINT_MAX,
 	};
 	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &c->flow->destination, c->flow->destination_port);
 	ck_assert_int_eq(limits_enter(of->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);

@@ -431,8 +431,8 @@ END_TEST
 static const struct {
 	const char *name, *request;
 	bool mptcp; /* the client's connection, or SYN */
-	enum judgement_voice confirmed, unconfirmed, syn;
-} voices[] = {
+	enum judgement_reply confirmed, unconfirmed, syn;
+} replies[] = {
 	{ "an ordinary request", CONNECT, true, JUDGEMENT_RESPONSE, JUDGEMENT_RESPONSE, JUDGEMENT_RESPONSE },
 	{ "silent", "0108 6c63 " SILENCE SERVER, false, JUDGEMENT_SILENT, JUDGEMENT_RESPONSE, JUDGEMENT_SILENT },
 	{ "blind", "0108 6c63 " BLIND SERVER, true, JUDGEMENT_SILENT, JUDGEMENT_RESET, JUDGEMENT_SILENT },
@@ -442,15 +442,15 @@ static const struct {
 	{ "blind, MPTCP lost", "0108 6c63 " BLIND_MPTCP SERVER, false, JUDGEMENT_RESET, JUDGEMENT_RESET, JUDGEMENT_RESET },
 };
 
-START_TEST(voice)
+START_TEST(reply)
 {
-	struct bytes request = bytes_hex(voices[_i].request);
+	struct bytes request = bytes_hex(replies[_i].request);
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
 	struct request_decision decision;
 	struct judgement_case c = {
 		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
-		.client = { .address = address, .proven = true }, .member = &member, .mptcp = voices[_i].mptcp,
+		.client = { .address = address, .proven = true }, .member = &member, .mptcp = replies[_i].mptcp,
 	};
 
 	begin(NULL, 0);
@@ -460,14 +460,15 @@ START_TEST(voice)
 		c.confirmed = confirmed;
 		judgement_make(&admission, &c, &decision);
 		ck_assert_int_eq(decision.verdict.action, REQUEST_CONNECT);
-		ck_assert_msg(decision.verdict.voice == (confirmed ? voices[_i].confirmed : voices[_i].unconfirmed), "%s", voices[_i].name);
+		ck_assert_msg(decision.verdict.reply == (confirmed ? replies[_i].confirmed : replies[_i].unconfirmed), "%s", replies[_i].name);
 	}
 	limits_leave(admission.limits, &member, 1000000);
 	c.place = JUDGEMENT_SYN;
 	judgement_make(&admission, &c, &decision);
-	ck_assert_msg(decision.verdict.voice == voices[_i].syn, "%s", voices[_i].name);
+	ck_assert_msg(decision.verdict.reply == replies[_i].syn, "%s", replies[_i].name);
 	/* What isn't to be silent isn't withheld: nothing may confirm it. */
-	ck_assert_msg(decision.verdict.withhold == (!decision.verdict.silent || decision.verdict.voice == JUDGEMENT_SILENT), "%s", voices[_i].name);
+	ck_assert_msg(decision.verdict.withhold == (!decision.verdict.silent || decision.verdict.reply == JUDGEMENT_SILENT), "%s",
+		      replies[_i].name);
 	if (decision.verdict.withhold)
 		limits_leave(admission.limits, &member, 1000000);
 	end();
@@ -479,7 +480,7 @@ END_TEST
 static const struct {
 	const char *request;
 	bool mptcp, proven, confirmed, syn_data, demanded;
-	enum judgement_voice voice;
+	enum judgement_reply reply;
 	enum request_action action;
 } connected[] = {
 	{ "0108 6c63 " BLIND SERVER, false, false, false, true, false, JUDGEMENT_SILENT, REQUEST_PROVE },
@@ -512,7 +513,7 @@ START_TEST(connected_blindly)
 	features.withholding = (struct convert_withholding){ .withheld = true, .silent = true, .blind = true };
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
 	judgement_make(&admission, &c, &decision);
-	ck_assert_int_eq(decision.verdict.voice, connected[_i].voice);
+	ck_assert_int_eq(decision.verdict.reply, connected[_i].reply);
 	ck_assert_int_eq(decision.verdict.action, connected[_i].action);
 	limits_leave(admission.limits, &member, 1000000);
 	end();
@@ -565,7 +566,7 @@ int main(void)
 	tcase_add_test(tcase, granted_something_else);
 	tcase_add_test(tcase, granted_and_incomplete);
 	tcase_add_test(tcase, cookie_of_ours);
-	tcase_add_loop_test(tcase, voice, 0, ARRAY_SIZE(voices));
+	tcase_add_loop_test(tcase, reply, 0, ARRAY_SIZE(replies));
 	tcase_add_loop_test(tcase, connected_blindly, 0, ARRAY_SIZE(connected));
 	tcase_add_test(tcase, grant_of_several);
 	suite_add_tcase(suite, tcase);

@@ -135,7 +135,7 @@ START_TEST(no_limits)
 		ck_assert(limits_may_withhold(limits, &m[i].member));
 		ck_assert(limits_may_refuse(limits, &m[i].member));
 		ck_assert(limits_take_error(limits, &m[i].member, 1));
-		limits_hold(limits, &m[i].member, 1ULL << 40, 1000000);
+		limits_note_memory(limits, &m[i].member, 1ULL << 40, 1000000);
 		ck_assert(!m[i].woken);
 	}
 	for (int i = 0; i < 1000; i++)
@@ -269,7 +269,7 @@ static void *come_and_go(void *arg)
 		*right &= limits_enter(limits, &m.member, &address, LIMITS_WAITING) == 0;
 		*right &= limits_members(limits) <= THREADS;
 		limits_admit(limits, &m.member);
-		limits_hold(limits, &m.member, (uint64_t)i << 10, (uint32_t)i % 3000);
+		limits_note_memory(limits, &m.member, (uint64_t)i << 10, (uint32_t)i % 3000);
 		limits_take_error(limits, &m.member, (uint64_t)i + 1);
 		limits_move(limits, &m.member, LIMITS_PENDING);
 		limits_touch(limits, &m.member);
@@ -340,7 +340,7 @@ static uint64_t apart(const char *text)
 
 	ck_assert_msg(sockaddr_ip_parse(&addr, text, 1) == 0, "%s", text);
 	address = sockaddr_ip_in6(&addr);
-	return limits_pending_apart(limits, &address);
+	return limits_pending_of_others(limits, &address);
 }
 
 /* 16 clients of a /56, two of its /48, one of its /32, one elsewhere: what each of them, and a stranger, is apart from. */

@@ -11,7 +11,7 @@
 
 static void hold(struct member *m, uint64_t bytes, uint32_t stalled_ms)
 {
-	limits_hold(limits, &m->member, bytes, stalled_ms);
+	limits_note_memory(limits, &m->member, bytes, stalled_ms);
 }
 
 START_TEST(memory_of_all)

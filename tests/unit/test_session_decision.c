@@ -171,7 +171,7 @@ END_TEST
 static const struct {
 	bool silent;
 	enum request_action action;
-	enum judgement_voice voice;
+	enum judgement_reply reply;
 	bool confirmed;
 	const char *unserved; /* why, or NULL */
 } silences[] = {
@@ -188,7 +188,7 @@ static const struct {
 
 START_TEST(unserved)
 {
-	const struct serve_verdict verdict = { .silent = silences[_i].silent, .action = silences[_i].action, .voice = silences[_i].voice };
+	const struct serve_verdict verdict = { .silent = silences[_i].silent, .action = silences[_i].action, .reply = silences[_i].reply };
 
 	ck_assert_pstr_eq(session_decide_unserved(&verdict, silences[_i].confirmed), silences[_i].unserved);
 }

@@ -21,14 +21,14 @@ START_TEST(call_waits_as_long_as_it_may)
 {
 	int error;
 
-	ck_assert_int_eq(judge((struct caller_view){ 0 }, &error), CALLER_ON);
-	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW + 1 }, &error), CALLER_ON);
+	ck_assert_int_eq(judge((struct caller_view){ 0 }, &error), CALLER_WAITS);
+	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW + 1 }, &error), CALLER_WAITS);
 	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW }, &error), CALLER_LEAVE);
 	ck_assert_int_eq(error, EINPROGRESS);
 	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW, .direct = true }, &error), CALLER_LEAVE);
 	ck_assert_int_eq(error, EINPROGRESS);
 	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW, .nonblocking = true }, &error), CALLER_OUT_OF_TIME);
-	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW, .nonblocking = true, .direct = true }, &error), CALLER_ON);
+	ck_assert_int_eq(judge((struct caller_view){ .limit = NOW, .nonblocking = true, .direct = true }, &error), CALLER_WAITS);
 }
 END_TEST
 
@@ -40,7 +40,7 @@ START_TEST(signal_ends_a_call_that_blocks)
 	ck_assert_int_eq(error, RESTART);
 	ck_assert_int_eq(judge((struct caller_view){ .interruption = EINTR }, &error), CALLER_LEAVE);
 	ck_assert_int_eq(error, EINTR);
-	ck_assert_int_eq(judge((struct caller_view){ .interruption = RESTART, .nonblocking = true }, &error), CALLER_ON);
+	ck_assert_int_eq(judge((struct caller_view){ .interruption = RESTART, .nonblocking = true }, &error), CALLER_WAITS);
 	/* SO_SNDTIMEO: such calls return EINTR whatever the handler's flags */
 	ck_assert_int_eq(judge((struct caller_view){ .interruption = RESTART, .limit = NOW + 1 }, &error), CALLER_LEAVE);
 	ck_assert_int_eq(error, EINTR);

@@ -227,7 +227,7 @@ START_TEST(each_judgement)
 	const struct serve_verdict verdict = {
 		.action = judged[_i].action,
 		.withhold = how & WITHHOLD,
-		.voice = how & RESETS ? JUDGEMENT_RESET : how & IS_SILENT ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
+		.reply = how & RESETS ? JUDGEMENT_RESET : how & IS_SILENT ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
 		.responds = how & ASKS_INFO,
 		.demanded = how & DEMANDED,
 		.refused = how & REFUSED,

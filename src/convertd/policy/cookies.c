@@ -473,7 +473,7 @@ bool demand_in_force(struct demand *demand)
 bool demand_is_for(struct demand *demand, struct limits *limits, const struct in6_addr *client)
 {
 	return demand_in_force(demand) &&
-	       limits_pending_apart(limits, client) >= atomic_load(&demand->most);
+	       limits_pending_of_others(limits, client) >= atomic_load(&demand->most);
 }
 
 bool demand_take_error(struct demand *demand)

@@ -13,7 +13,7 @@
  *   no cookie, and under the same rules no second check.
  *
  * A silent request is judged like any other. How its client learns the result is a separate decision, which rests on
- * facts that both ends see (voice_of()).
+ * facts that both ends see (reply_of()).
  *
  * This file has no state. limits.c and cookies.c count; the verdict says whether the caller has to give counted room
  * back.
@@ -235,7 +235,7 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
 	struct serve_verdict *verdict = &decision->verdict;
 	enum outcome exceeded = OUTCOME_NONE;
 
-	if (verdict->responds || (verdict->silent && verdict->voice != JUDGEMENT_SILENT) ||
+	if (verdict->responds || (verdict->silent && verdict->reply != JUDGEMENT_SILENT) ||
 	    limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return;
 	verdict->withhold = limits_may_withhold(admission->limits, c->member);
@@ -264,7 +264,7 @@ static bool is_connected_blindly(const struct judgement_case *c, const struct se
  * got it: such a client doesn't check for bytes that its kernel may lose then. If a response can still reach it, it
  * gets one.
  */
-static enum judgement_voice voice_of(const struct judgement_case *c, const struct serve_verdict *verdict)
+static enum judgement_reply reply_of(const struct judgement_case *c, const struct serve_verdict *verdict)
 {
 	bool confirmed = c->place != JUDGEMENT_STREAM || c->confirmed;
 
@@ -287,7 +287,7 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	bool granted;
 
 	request_decide(admission->rules->features, c->bytes, c->len, decision);
-	verdict->voice = voice_of(c, verdict);
+	verdict->reply = reply_of(c, verdict);
 	verdict->grant = find_grant(c, verdict);
 	granted = verdict->grant != NULL;
 	verdict->by_grant = granted && verdict->grant->settings_number == admission->rules->number;

@@ -460,7 +460,7 @@ static int restrict_files(const struct convertd_settings *settings, enum syscall
 	if (version < 0)
 		return -errno;
 	attr.handled_fs = (1ull << fs_rights[(size_t)version < known ? (size_t)version : known]) - 1;
-	/* Only the serving process: the main one signals it, and the service manager's socket may be an abstract one. */
+	/* Not the main process: it sends the serving one signals, and may reach the service manager by an abstract socket. */
 	if (version >= SCOPE_VERSION && role == SYSCALL_FILTER_WARD)
 		attr.scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS;
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr,

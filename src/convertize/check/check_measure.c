@@ -194,7 +194,7 @@ void check_measure(struct check_path *path)
 	request.tcp = true; /* Multipath TCP would also use the other paths */
 	request.in_syn = path->syn_data == PROBE_SYN_DATA_TAKEN;
 	transfer(request, path, &result);
-	/* the path has answered a request before: so packets got lost */
+	/* The path has answered a request before. So a handshake that fails means lost packets: we try again. */
 	for (int i = 1; i < LOST_HANDSHAKES && !probe_is_connected(&result); i++) {
 		path->unsteady = i > 1;
 		transfer(request, path, &result);

@@ -107,10 +107,10 @@ int replace_tcp_like(const struct conn *conn, int fd);
 enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct dial_end *end);
 
 /*
- * settle_let_go() - leave the socket to the application
+ * settle_hand_over() - leave the socket to the application
  * Restores its options and epoll registrations, and makes up for a shutdown() that it called before.
  */
-void settle_let_go(struct conn *conn, int fd);
+void settle_hand_over(struct conn *conn, int fd);
 
 /* settle_unfinished() - connect directly, or fail, since no thread will continue the handshake */
 enum conn_phase settle_unfinished(struct conn *conn, int fd);

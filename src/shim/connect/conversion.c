@@ -199,13 +199,13 @@ void conversion_send_all_deferred(int epfd)
 			conversion_send_deferred(conn, conn->fd);
 }
 
-void conversion_let_go(struct conn *conn, int fd)
+void conversion_hand_over(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
 	if (!conn_claim_of(conn, fd, PHASE(BYPASSED), &claim))
 		return;
-	settle_let_go(conn, fd);
+	settle_hand_over(conn, fd);
 	conn_release(conn, CONN_DIRECT, &claim);
 }
 

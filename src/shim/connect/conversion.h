@@ -113,7 +113,7 @@ void conversion_abandoned(const struct conn *conn);
 void conversion_before_signals(int fd);
 
 /* Gives a BYPASSED connection to the application, without waiting for the server's first bytes. */
-void conversion_let_go(struct conn *conn, int fd);
+void conversion_hand_over(struct conn *conn, int fd);
 
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);

@@ -207,7 +207,7 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 	while (wait_until(conn, fd, end, bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
 		;
 	if (bypassed)
-		conversion_let_go(conn, fd);
+		conversion_hand_over(conn, fd);
 }
 
 #define TOGETHER 64    /* we wait for so many at once, and look at the others in between */
@@ -246,7 +246,7 @@ static void finish_one(struct conn *conn, struct finishing *finishing)
 		return;
 	if (conn_phase(conn) != CONN_BYPASSED)
 		conversion_progress(conn, fd);
-	conversion_let_go(conn, fd);
+	conversion_hand_over(conn, fd);
 	if (clock_ns() >= finish_end(conn, fd, finishing))
 		return;
 	finishing->any = true;

@@ -101,7 +101,7 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 
 	if (silence == SILENCE_KEPT) {
 		dial_log(&conn->dial, "converted", " by another process");
-		settle_let_go(conn, fd);
+		settle_hand_over(conn, fd);
 		return CONN_DONE;
 	}
 	if (silence == SILENCE_OPEN && !conn_look_is_due(conn))

@@ -19,7 +19,7 @@
  * to poll and epoll it then looks as if its connection was refused.
  */
 
-void settle_let_go(struct conn *conn, int fd)
+void settle_hand_over(struct conn *conn, int fd)
 {
 	operations_end(conn, fd);
 	if (conn->call.shut)
@@ -100,7 +100,7 @@ static enum conn_phase settle_directly(struct conn *conn, int fd)
 		return settle_failed(conn, fd, -ret, error_text(-ret));
 	if (conn->dial.attempt.want_output)
 		return CONN_EARLY_DIRECT;
-	settle_let_go(conn, fd);
+	settle_hand_over(conn, fd);
 	return CONN_DIRECT;
 }
 
@@ -112,7 +112,7 @@ enum conn_phase settle_early_data(struct conn *conn, int fd)
 		return CONN_EARLY_DIRECT;
 	if (ret < 0)
 		return settle_broken(conn, fd, -ret);
-	settle_let_go(conn, fd);
+	settle_hand_over(conn, fd);
 	return CONN_DIRECT;
 }
 
@@ -147,7 +147,7 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct dial_end *end)
 {
 	switch (state) {
-	case DIAL_ON:
+	case DIAL_IN_PROGRESS:
 		return conn->dial.confirmed ? CONN_CONFIRMED : conn_phase_asked(conn);
 	case DIAL_DEFERRED:
 		return CONN_DEFERRED;
@@ -156,7 +156,7 @@ enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct 
 	case DIAL_CONFIRMED:
 		return settle_confirmed(conn, fd);
 	case DIAL_REACHED:
-		settle_let_go(conn, fd);
+		settle_hand_over(conn, fd);
 		return CONN_DONE;
 	case DIAL_REFUSED:
 	case DIAL_DIRECT:
@@ -260,6 +260,6 @@ enum conn_phase bypass_step(struct conn *conn, int fd)
 		return CONN_BYPASSED;
 	if (lost && info.tcpi_state != TCPINFO_CLOSE)
 		return fall_back(conn, fd);
-	settle_let_go(conn, fd);
+	settle_hand_over(conn, fd);
 	return CONN_DIRECT;
 }
