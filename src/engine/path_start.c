@@ -276,9 +276,19 @@ bool path_start_may_have_more(const union sockaddr_ip *addr)
 	return !reason;
 }
 
+static int device_of(const struct path_start *start)
+{
+	return start->path.bind_device ? start->path.device : 0;
+}
+
+bool path_start_needs_socket(const struct path_start *start, int fd)
+{
+	return start->placed && network_needs_socket(fd, device_of(start));
+}
+
 int path_start_bind(const struct path_start *start, int fd)
 {
-	if (!start->placed || network_bind(fd, &start->path.id.source, start->path.bind_device ? start->path.device : 0))
+	if (!start->placed || network_bind(fd, &start->path.id.source, device_of(start)))
 		return 0;
 	return errno ? -errno : -EADDRNOTAVAIL;
 }

@@ -60,6 +60,9 @@ bool path_start_may_have_more(const union sockaddr_ip *addr);
 /* path_start_bind() - bind the unconnected socket @fd to the chosen network, before each SYN. Returns 0 or -errno. */
 int path_start_bind(const struct path_start *start, int fd);
 
+/* Has an earlier attempt bound @fd to another device? Linux doesn't let a program undo that, so path_start_bind() needs a new socket. */
+bool path_start_needs_socket(const struct path_start *start, int fd);
+
 /*
  * path_start_bind_directly() - bind @fd to a network that works, for a direct connection to @server
  * Takes the network that the connection has moved to. Otherwise takes the usual one, unless all usual paths to converters are silent and

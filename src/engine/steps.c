@@ -94,10 +94,12 @@ static enum dial_state network_failed(struct dial *dial, struct handshake_step w
 	return converter_failed(dial, &why, end);
 }
 
+static enum dial_state attempt_failed(struct dial *dial, int error, bool at_once, struct dial_end *end);
+
 /* Returns the state after an attempt has begun. @ret: 0, or the -errno with which it failed */
 static enum dial_state begun(struct dial *dial, int ret, struct dial_end *end)
 {
-	return ret < 0 ? dial_failed(dial, -ret, end) : DIAL_IN_PROGRESS;
+	return ret < 0 ? attempt_failed(dial, -ret, true, end) : DIAL_IN_PROGRESS;
 }
 
 /* Resets the connection and asks the same converter again, with the remedy that its answer has shown. */
@@ -214,7 +216,8 @@ static enum dial_state refused(struct dial *dial, const struct handshake_step *w
 	return ask_again(dial, end);
 }
 
-enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
+/* @at_once: no packet was sent. Then this socket or the routes have failed, and the converter needn't rest. */
+static enum dial_state attempt_failed(struct dial *dial, int error, bool at_once, struct dial_end *end)
 {
 	struct attempt *attempt = &dial->attempt;
 	int pending = dial->ops->error(dial);
@@ -233,7 +236,17 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 		return ask_again(dial, end);
 	if (why.fault == HANDSHAKE_FAULT_CONVERTER && (why.error == ECONNREFUSED || why.error == ECONNRESET))
 		return refused(dial, &why, end);
-	return converter_failed(dial, &why, end);
+	if (at_once) {
+		converter_log(dial, why.reason, ", before a packet was sent");
+		why.rest = 0;
+		return converter_failed(dial, &why, end);
+	}
+	return dial->start.may_move ? converter_failed(dial, &why, end) : network_failed(dial, why, end);
+}
+
+enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
+{
+	return attempt_failed(dial, error, false, end);
 }
 
 /* --- the response --- */

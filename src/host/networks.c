@@ -291,8 +291,7 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	const int family = raw_get_socket(fd, SO_DOMAIN, AF_UNSPEC);
 	union sockaddr_ip addr;
 
-	if (device && raw_get_socket(fd, SO_BINDTOIFINDEX, 0) != device &&
-	    !raw_set_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
+	if (raw_get_socket(fd, SO_BINDTOIFINDEX, 0) != device && !raw_set_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
 		return false;
 	if (IN6_IS_ADDR_UNSPECIFIED(source) && family == AF_INET)
 		addr = (union sockaddr_ip){ .in.sin_family = AF_INET };
@@ -305,6 +304,13 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	if (!raw_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && errno != EOPNOTSUPP)
 		return false;
 	return raw_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
+}
+
+bool network_needs_socket(int fd, int device)
+{
+	const int bound = raw_get_socket(fd, SO_BINDTOIFINDEX, 0);
+
+	return bound && bound != device;
 }
 
 bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source)

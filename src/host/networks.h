@@ -85,9 +85,12 @@ const char *policy_breach_text(enum policy_breach breach);
 /*
  * network_bind() - bind @fd, which isn't connected, to the network of @source, for its next SYN
  * @source: ::: the kernel chooses; @device: 0 if binding to the address is enough
- * Doesn't reserve a port. Without privilege a socket's device can't be replaced by another one. Returns true if the kernel agrees.
+ * Doesn't reserve a port. Returns true if the kernel agrees. Without CAP_NET_RAW it doesn't if @fd is bound to another device than @device.
  */
 bool network_bind(int fd, const struct in6_addr *source, int device);
+
+/* network_needs_socket() - is @fd bound to another device than @device? Then a process without CAP_NET_RAW needs another socket. */
+bool network_needs_socket(int fd, int device);
 
 /*
  * network_usual_source() - find the source address that the routes give to packets to @to, IPv4 as v4-mapped; works without netlink

@@ -72,7 +72,7 @@ static bool send_again(const struct blind_retry *retry, int fd, const struct pat
 
 	if (retry->counted)
 		handshake_count_repeat(retry->message, count);
-	if (kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
+	if (path_start_needs_socket(start, fd) || kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
 		return false;
 	/* The SYN has to carry the whole message, as it did before: the program has been told that its part was sent. */
 	if (kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && path_start_bind(start, fd) == 0) {

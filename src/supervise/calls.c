@@ -162,7 +162,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 	}
 	log_line("directly, left to the kernel: %s", reason);
 	if (own && is_fresh(fd)) {
-		made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, kernel_is_bound(fd));
+		made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, kernel_is_bound(fd), false);
 		ret = made < 0 ? made : stand_in_put(supervision.listener, call, fd, made);
 		if (made >= 0)
 			close(made);

@@ -149,6 +149,12 @@ static uint64_t traced_repeat_key(void)
 	return getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random) ? random : 0;
 }
 
+/* Makes a stand-in. Returns its descriptor, or -errno. */
+static int like_the_programs(const struct connection *connection, int domain, bool mptcp)
+{
+	return stand_in_make(&connection->call, connection->fd, domain, mptcp, connection->bound, connection->dial.start.placed);
+}
+
 static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 {
 	struct connection *connection = connection_of_dial(dial);
@@ -160,10 +166,10 @@ static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	int made;
 
 	if (connection->sock_domain != domain || dial->mptcp != mptcp || (connection->sock_was_mapped && !v4)) {
-		made = stand_in_make(&connection->call, connection->fd, domain, mptcp, connection->bound);
+		made = like_the_programs(connection, domain, mptcp);
 		if (made < 0 && mptcp) {
 			mptcp = false;
-			made = stand_in_make(&connection->call, connection->fd, domain, false, connection->bound);
+			made = like_the_programs(connection, domain, false);
 		}
 		if (made < 0)
 			return made;
@@ -189,10 +195,27 @@ static int hide_response(struct connection *connection)
 	if (connection->dial.fd != connection->fd || (dial->attempt.ask.silent && dial_wants_syn_data(dial)) ||
 	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
 		return 0;
-	made = stand_in_make(&connection->call, connection->fd, connection->domain, dial->mptcp, connection->bound);
+	made = like_the_programs(connection, connection->domain, dial->mptcp);
 	if (made >= 0)
 		connection_use(connection, made, connection->domain, dial->mptcp);
 	return made < 0 ? made : 0;
+}
+
+/* Moves the connection to a stand-in if an earlier attempt has bound its socket to another network. Returns 0 or -errno. */
+static int leave_device(struct connection *connection)
+{
+	const bool was_mapped = connection->sock_was_mapped;
+	struct dial *dial = &connection->dial;
+	int made;
+
+	if (!path_start_needs_socket(&dial->start, dial->fd))
+		return 0;
+	made = like_the_programs(connection, connection->sock_domain, dial->mptcp);
+	if (made < 0)
+		return made;
+	connection_use(connection, made, connection->sock_domain, dial->mptcp);
+	connection->sock_was_mapped = was_mapped;
+	return 0;
 }
 
 static int traced_prepare(struct dial *dial)
@@ -202,6 +225,8 @@ static int traced_prepare(struct dial *dial)
 
 	connection->state = CONNECTION_ASKED;
 	ret = hide_response(connection);
+	if (ret == 0)
+		ret = leave_device(connection);
 	if (ret < 0)
 		return ret;
 	kernel_set(connection->dial.fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's option must not delay our SYN */

@@ -93,7 +93,7 @@ void call_getsockopt(const struct call *call)
 static int listen_by_tcp(const struct call *call, int fd)
 {
 	const int reuse = kernel_get(fd, SOL_SOCKET, SO_REUSEADDR, 0);
-	int made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, kernel_is_bound(fd)), ret;
+	int made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, kernel_is_bound(fd), false), ret;
 
 	if (made < 0)
 		return made;

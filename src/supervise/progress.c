@@ -229,7 +229,8 @@ static int server_connect(struct connection *connection)
 
 	connection_use(connection, connection->fd, connection->domain, connection->mptcp);
 	if (connection->made_by_us) {
-		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound);
+		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound,
+				     connection->dial.start.placed);
 		if (made < 0)
 			return made;
 		connection_use(connection, made, connection->domain, false);

@@ -64,15 +64,17 @@ static const struct option_value *defaults_of(int domain, bool mptcp)
 	return values[v6][mptcp];
 }
 
-/* Returns whether the option is ours: we decide how to send the SYN. */
-static bool is_ours(const struct socket_option *option)
+/* Returns whether the option is ours: we decide how to send the SYN, and if @placed, over which network. */
+static bool is_ours(const struct socket_option *option, bool placed)
 {
+	if (option->level == SOL_SOCKET)
+		return option->name == SO_BINDTODEVICE && placed;
 	return option->level == IPPROTO_TCP &&
 	       (option->name == TCP_FASTOPEN_NO_COOKIE || option->name == TCP_FASTOPEN_CONNECT);
 }
 
 /* Copies the options that the program has set. Ignores errors: the new socket's protocol may lack an option. */
-static void program_options_copy(int from, int to)
+static void program_options_copy(int from, int to, bool placed)
 {
 	const bool mptcp = kernel_get(from, SOL_SOCKET, SO_PROTOCOL, -1) == IPPROTO_MPTCP;
 	const struct option_value *before = defaults_of(kernel_get(from, SOL_SOCKET, SO_DOMAIN, -1), mptcp);
@@ -83,7 +85,7 @@ static void program_options_copy(int from, int to)
 		const struct socket_option *option = &socket_options[i];
 
 		option_read(from, option, &now);
-		if (is_ours(option) || !now.len || (now.len == before[i].len && memcmp(now.bytes, before[i].bytes, now.len) == 0))
+		if (is_ours(option, placed) || !now.len || (now.len == before[i].len && memcmp(now.bytes, before[i].bytes, now.len) == 0))
 			continue;
 		if (socket_option_buffer(option)) {
 			memcpy(&half, now.bytes, sizeof(half));
@@ -94,14 +96,14 @@ static void program_options_copy(int from, int to)
 	}
 }
 
-int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound)
+int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound, bool placed)
 {
 	int made = permission_socket_like(call->tid, fd, domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
 	int ret = 0;
 
 	if (made < 0)
 		return made;
-	program_options_copy(fd, made);
+	program_options_copy(fd, made, placed);
 	if (!mptcp)
 		advice_copy(fd, made);
 	if (bound)

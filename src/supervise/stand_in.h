@@ -8,10 +8,11 @@
 
 /*
  * stand_in_make() - make a socket with the owner of @fd and the options that the program has set on it
- * @domain: AF_INET or AF_INET6; @mptcp: make an MPTCP socket; @bound: bind it to the address of @fd.
+ * @domain: AF_INET or AF_INET6; @mptcp: make an MPTCP socket; @bound: bind it to the address of @fd; @placed: the device to which @fd is
+ * bound isn't the program's choice.
  * Returns a non-blocking descriptor, or -errno.
  */
-int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound);
+int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound, bool placed);
 
 /*
  * stand_in_put() - replace the caller's socket by @made

@@ -247,23 +247,45 @@ def test_early_data():
         equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
 
 
+def user_without_rules(lab, **env):
+    """A curl of an ordinary user, where no policy rule sends packets from lte's address by lte: sockets are bound to devices. Returns the
+    function that runs it, and returns its local address and the library's log."""
+    lab.client.ip("rule del from %s table 102" % lab.client.lte4)
+    lab.client.run(["ip", "mptcp", "endpoint", "flush"])
+    directory = os.path.join(lab.directory, "user")
+    os.makedirs(directory, mode=0o700)
+    os.chown(directory, 1000, 1000)
+    os.chmod(lab.directory, 0o755)
+    env = lab.shim_env(CONVERT_ADDR=lab.converter.addr4, CONVERT_LOG="-", CONVERT_CACHE=directory, **env)
+    command = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+               "curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{local_ip}", "http://%s/bytes/10" % lab.server.addr4]
+
+    def run():
+        result = lab.client.run(command, env=env)
+        return result.stdout, result.stderr
+    return run
+
+
+def test_ordinary_user_returns_to_the_usual_network():
+    """A connection that began on lte goes on over wifi: Linux doesn't let an ordinary user's socket leave the device that it is bound to."""
+    with lab_for() as lab:
+        served(lab)
+        run = user_without_rules(lab, CONVERT_PATHS="lte wifi")
+        equal(run()[0], lab.client.lte4, "the address while all is well")
+        lab.lte.down()
+        address, log = run()
+        equal((address, log.count("converted over"), "direct" in log), (lab.client.wifi4, 1, False), log)
+
+
 def test_ordinary_user():
     """Without privileges, and without policy rules for lte's address: lte's default route is enough, though its metric is higher."""
     with lab_for() as lab:
         served(lab)
-        lab.client.ip("rule del from %s table 102" % lab.client.lte4)
-        lab.client.run(["ip", "mptcp", "endpoint", "flush"])
-        directory = os.path.join(lab.directory, "user")
-        os.makedirs(directory, mode=0o700)
-        os.chown(directory, 1000, 1000)
-        os.chmod(lab.directory, 0o755)
-        env = lab.shim_env(CONVERT_ADDR=lab.converter.addr4, CONVERT_LOG="-", CONVERT_CACHE=directory)
-        command = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
-                   "curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{local_ip}", "http://%s/bytes/10" % lab.server.addr4]
-        equal(lab.client.run(command, env=env).stdout, lab.client.wifi4, "the address while all is well")
+        run = user_without_rules(lab)
+        equal(run()[0], lab.client.wifi4, "the address while all is well")
         lab.wifi.down()
         for _ in range(2):
-            equal(lab.client.run(command, env=env).stdout, lab.client.lte4, "the address")
+            equal(run()[0], lab.client.lte4, "the address")
 
 
 def test_bound_socket_stays():

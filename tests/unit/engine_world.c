@@ -172,6 +172,12 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	return fd != 99 && fd != 98;
 }
 
+/* Descriptor 97 is bound to device 5. */
+bool network_needs_socket(int fd, int device)
+{
+	return fd == 97 && device != 5;
+}
+
 bool path_is_same(const struct path_id *a, const struct path_id *b)
 {
 	return a->converter == b->converter && IN6_ARE_ADDR_EQUAL(&a->source, &b->source);

@@ -119,6 +119,12 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	return false;
 }
 
+bool network_needs_socket(int fd, int device)
+{
+	(void)fd, (void)device;
+	return false;
+}
+
 /* Thus no connection leaves its network and no probe is sent, which tests/lab/test_begin.py tests. */
 bool network_is_chosen(int fd)
 {

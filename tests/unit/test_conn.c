@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,8 +27,14 @@
 
 struct next_functions next = { .getsockopt = getsockopt };
 
+static int maps_left = -1; /* how many calls of next_map() succeed; -1: all */
+
 void *next_map(size_t bytes)
 {
+	if (!maps_left)
+		return NULL;
+	if (maps_left > 0)
+		maps_left--;
 	return calloc(1, bytes);
 }
 
@@ -395,6 +402,38 @@ START_TEST(in_a_child)
 }
 END_TEST
 
+/* In a child. Returns 1 if its standard input is closed, else 0. */
+static int check_input(void)
+{
+	conn_repair_in_child();
+	return fcntl(STDIN_FILENO, F_GETFD) < 0;
+}
+
+/* A conn that another thread is making when the process forks, or that has got no memory, has no timer that the child could close. */
+START_TEST(a_conn_without_contents_in_a_child)
+{
+	int other = tcp_socket(), status;
+	struct conn *claimed;
+	struct conn_claim claim;
+	pid_t pid;
+
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO);
+	maps_left = 1;
+	ck_assert_ptr_null(conn_add(other, 0));
+	maps_left = -1;
+	claimed = conn_add(other, 0);
+	ck_assert_ptr_nonnull(claimed);
+	ck_assert(conn_claim(claimed, PHASE(IDLE), &claim));
+	pid = fork();
+	if (pid == 0)
+		_exit(check_input());
+	conn_release(claimed, CONN_IDLE, &claim);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* The kernel doesn't say which socket it is, as where a filter of system calls forbids that: it is none of ours. */
 START_TEST(a_socket_without_a_cookie)
 {
@@ -482,6 +521,7 @@ int main(void)
 	tcase_add_test(tcase, phases);
 	tcase_add_test_raise_signal(tcase, a_forbidden_change, SIGABRT);
 	tcase_add_test(tcase, in_a_child);
+	tcase_add_test(tcase, a_conn_without_contents_in_a_child);
 	tcase_add_test(tcase, deadlines_behind_the_last_look_are_kept);
 	tcase_add_test(tcase, a_deadline_is_not_lost_to_another_thread);
 	suite_add_tcase(suite, tcase);

@@ -585,6 +585,17 @@ START_TEST(network_of_another_family_is_given_back)
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
 	ck_assert_int_eq(path_start_bind(&start, 3), 0);
 	expect_said("bind 0 0; ");
+	/* a socket that is bound to a device can't be bound to none, or to another one */
+	ck_assert(!path_start_needs_socket(&start, 3));
+	ck_assert(path_start_needs_socket(&start, 97));
+	start.path.device = 5;
+	ck_assert(path_start_needs_socket(&start, 97)); /* an address is enough for this path */
+	start.path.bind_device = true;
+	ck_assert(!path_start_needs_socket(&start, 97));
+	start.path.device = 6;
+	ck_assert(path_start_needs_socket(&start, 97));
+	start.placed = false; /* the program has bound it */
+	ck_assert(!path_start_needs_socket(&start, 97));
 }
 END_TEST
 

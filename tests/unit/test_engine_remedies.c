@@ -177,14 +177,27 @@ START_TEST(path_that_loses_data_over_tcp_is_asked_over_tcp)
 }
 END_TEST
 
-START_TEST(move_that_fails_at_once_is_the_converters_failure)
+START_TEST(move_that_fails_at_once_lets_no_converter_rest)
 {
 	list_of(5);
 	nets.elsewhere = 0;
 	expect_on(dial_begin(false));
 	kernel.syn_takes = -EPERM;
 	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_DIRECT);
-	ck_assert(is_logged("converter 192.0.2.2:1234: Operation not permitted, left alone for 30 s"));
+	ck_assert(is_logged("converter 192.0.2.2:1234: Operation not permitted, before a packet was sent"));
+	ck_assert(!converters_rests(0, clock_seconds()));
+}
+END_TEST
+
+START_TEST(router_of_a_network_that_the_program_has_chosen)
+{
+	struct in6_addr source = { .s6_addr = { [10] = 0xff, [11] = 0xff, [15] = 9 } };
+
+	expect_on(dial_begin(false));
+	path_start_init(&dial.start, false, &source);
+	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_DIRECT);
+	ck_assert(is_logged("No route to host, on the network that the program has chosen"));
+	ck_assert(!converters_rests(0, clock_seconds()));
 }
 END_TEST
 
@@ -299,7 +312,8 @@ int main(void)
 		request_with_its_cookie_may_still_be_repeated, cookie_that_is_refused_is_forgotten, cookie_is_not_forgotten_for_a_reset,
 		syn_that_was_sent_again_has_lost_its_data, data_that_two_syns_in_a_row_lose_goes_behind_the_handshake,
 		request_behind_the_handshake_says_nothing_of_data_in_syns, lost_multipath_tcp_is_noted_at_once_if_the_converter_has_answered,
-		multipath_tcp_that_falls_back_twice_is_lost, path_that_loses_data_over_tcp_is_asked_over_tcp, move_that_fails_at_once_is_the_converters_failure,
+		multipath_tcp_that_falls_back_twice_is_lost, path_that_loses_data_over_tcp_is_asked_over_tcp,
+		move_that_fails_at_once_lets_no_converter_rest, router_of_a_network_that_the_program_has_chosen,
 		connection_with_bytes_of_the_program_moves_nowhere, error_of_a_converter_restores_a_path_that_refused,
 		part_of_a_response_shows_that_the_host_is_there, host_that_is_alive_on_a_network_that_the_program_has_chosen,
 		server_that_was_asked_about_silently_speaks_no_multipath_tcp, request_of_the_next_attempt_is_not_behind_the_handshake,

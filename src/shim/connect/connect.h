@@ -44,6 +44,12 @@ int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to);
  */
 bool operations_may_block(const struct conn *conn, int fd, int flags);
 
+/*
+ * operations_leave_device() - replace the unconnected socket if an earlier attempt has bound it to another network than the next one's
+ * If that fails, path_start_bind() does.
+ */
+void operations_leave_device(struct conn *conn, int fd);
+
 /* Switches the application's TCP_FASTOPEN_CONNECT off, so that it doesn't defer our SYN. */
 void operations_fastopen_off(struct conn *conn, int fd);
 

@@ -166,10 +166,20 @@ static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	return ret;
 }
 
+void operations_leave_device(struct conn *conn, int fd)
+{
+	const int domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+
+	if (path_start_needs_socket(&conn->dial.start, fd) &&
+	    replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP) && conn->socket.was_mapped)
+		kernel_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+}
+
 static int op_prepare(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
+	operations_leave_device(conn, dial->fd);
 	lowat_hold(conn, dial->fd);
 	operations_fastopen_off(conn, dial->fd);
 	watch_mask(conn); /* before any event that the application would see */
@@ -190,6 +200,7 @@ static int op_defer(struct dial *dial, const union sockaddr_ip *to)
 	const int fd = dial->fd;
 	int ret;
 
+	operations_leave_device(conn, fd);
 	lowat_hold(conn, fd);
 	if (!kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
 		return 1;

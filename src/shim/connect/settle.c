@@ -75,6 +75,7 @@ static int connect_directly(struct conn *conn, int fd)
 	conn_set_deadline(conn, 0);
 	operations_fastopen_off(conn, fd);
 	kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+	operations_leave_device(conn, fd);
 	ret = path_start_bind_directly(&conn->dial.start, fd, &server);
 	if (ret == 0)
 		ret = operations_connect(conn, fd, &server);

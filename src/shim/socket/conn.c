@@ -366,7 +366,7 @@ void conn_repair_in_child(void)
 	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (!conn)
+		if (!conn || conn_phase(conn) == CONN_FREE) /* another thread of the parent may be making it, and it has no timer yet */
 			continue;
 		repair(conn);
 		handled += conn_in(conn, PHASES_HANDLED);
