@@ -47,6 +47,7 @@
 
 #include "client/cache_file.h"
 
+#include "common/file_limit.h"
 #include "common/rawcall.h"
 
 #include <assert.h>
@@ -271,6 +272,8 @@ static int file_fill(int fd, const struct cache_header *header)
 {
 	ssize_t len;
 
+	if (!file_limit_allows(header->size))
+		return -EFBIG;
 	if (fchmod(fd, S_IRUSR | S_IWUSR) < 0 || /* whatever the umask is */
 	    ftruncate(fd, (off_t)header->size) < 0)
 		return -errno;
@@ -466,6 +469,8 @@ static int copy(const struct cache_bucket *bucket, bool write, uint32_t offset, 
 	int saved_errno = errno, ret = 0;
 	ssize_t done;
 
+	if (write && bucket->fd >= 0 && !file_limit_allows(offset + len))
+		return -EFBIG;
 	if (bucket->fd >= 0)
 		done = write ? pwrite(bucket->fd, buf, len, offset) : pread(bucket->fd, buf, len, offset);
 	else /* the thread's id: that of the process is unknown here once its main thread has ended */

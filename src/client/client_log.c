@@ -4,6 +4,7 @@
 
 #include "client/client_log.h"
 
+#include "common/file_limit.h"
 #include "common/rawcall.h"
 #include "common/thread.h"
 
@@ -74,7 +75,10 @@ static void line_write(int fd, const char *line, size_t len)
 	struct timespec no_time = { 0 };
 	struct pollfd poller = { .fd = fd, .events = POLLOUT };
 	sigset_t pending, sigpipe;
+	struct stat file;
 
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && !file_limit_allows((uint64_t)file.st_size + len))
+		return;
 	sigemptyset(&sigpipe);
 	sigaddset(&sigpipe, SIGPIPE);
 	sigpending(&pending);

@@ -248,8 +248,10 @@ def test_early_data():
 
 
 def user_without_rules(lab, **env):
-    """A curl of an ordinary user, where no policy rule sends packets from lte's address by lte: sockets are bound to devices. Returns the
-    function that runs it, and returns its local address and the library's log."""
+    """Removes the policy rule that sends packets from lte's address by lte, so that sockets are bound to devices.
+
+    Returns a function that runs curl as an ordinary user, and returns its local address and the library's log.
+    """
     lab.client.ip("rule del from %s table 102" % lab.client.lte4)
     lab.client.run(["ip", "mptcp", "endpoint", "flush"])
     directory = os.path.join(lab.directory, "user")

@@ -44,6 +44,18 @@ def mptcp_syns(lab, capture):
     return [p.dst for p in capture.packets() if p.syn and not p.ack and 30 in [kind for kind, _ in p.options]]
 
 
+def test_limit_of_file_sizes():
+    """Programs that may write no file, or only a short one, work; SIGXFSZ would end them. They learn nothing, and log nothing."""
+    need("curl")
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        for limit in ("0", "1000", "51200"):
+            env = lab.remembering("limited-" + limit)
+            lab.client.run(["prlimit", "--fsize=" + limit, "curl", "-sS", "-o", "/dev/null", "http://%s/bytes/10" % lab.server.addr4], env=env)
+        equal(lab.shim_log().count("converted over"), 2, "connections that the log has room for, in\n" + lab.shim_log())
+
+
 @kernel.needs("fastopen")
 def test_server_that_speaks_mptcp_is_reached_directly():
     """RFC 8803, Section 5.1, Figure 11: through the converter once, then without it, over Multipath TCP."""

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_shim_policy.py - which converter the shim asks, for how long, and how it connects without one"""
+import errno
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, patience, side_by_side, waits
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, patience, side_by_side, waits
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -160,6 +161,35 @@ def test_refusals():
             scripted(lab, "whole", error(code, value))
             said = probe(lab, "blocking", CONVERT_ADDR=lab.converter.addr4)
             check(said.startswith("connect %s\nSO_ERROR 0\n" % seen), "code %d: %s" % (code, said))
+
+
+SIGNED = """
+import socket, struct, sys
+address = sys.argv[1]
+peer = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(address))
+with socket.socket() as sock:
+    sock.setsockopt(socket.IPPROTO_TCP, 14, peer + struct.pack("=BBHi80s", 0, 0, 3, 0, b"key"))
+    sock.settimeout(0.5)
+    print(sock.connect_ex((address, 7)))
+"""
+
+
+def test_sessions_with_a_key_for_the_server():
+    """A program that has set a key for its server's address (TCP_MD5SIG), as BGP does, connects to the server itself."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        with lab.capture(lab.client, "wifi", "tcp") as capture:
+            direct = lab.client.run(["python3", "-c", SIGNED, lab.server.addr4], check=False)
+            if "Errno" in direct.stderr:
+                raise Unsuitable("this kernel has no TCP_MD5SIG: " + direct.stderr[-100:])
+            said = lab.client.run(["python3", "-c", SIGNED, lab.server.addr4], env=lab.converted()).stdout
+            equal(said, direct.stdout, "errno, as directly")
+        syns = [(packet.dst, 19 in [kind for kind, _ in packet.options]) for packet in capture.packets() if packet.syn and not packet.ack]
+        equal(set(syns), {(lab.server.addr4, True)}, "SYNs, and whether they are signed")
+        with lab.capture(lab.client, "wifi", "tcp") as capture:
+            said = lab.client.run(["python3", "-c", SIGNED, lab.server.addr4], env=lab.converted(CONVERT_FALLBACK="none")).stdout
+        equal((said, capture.packets()), ("%d\n" % errno.ENETUNREACH, []), "errno and packets with CONVERT_FALLBACK=none")
 
 
 def test_resets():

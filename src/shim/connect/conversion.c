@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "host/networks.h"
 #include "shim/connect/connect.h"
+#include "shim/socket/app_options.h"
 #include "shim/system/next.h"
 #include "shim/system/rights.h"
 #include "shim/system/rings.h"
@@ -397,6 +398,14 @@ static bool is_of_our_network(int fd)
 	return !network || !ours || network == ours;
 }
 
+/* Returns why a converter can't do what the socket is for, or NULL. */
+static const char *hindrance(const struct conn *conn, int fd)
+{
+	if (options_are_for_the_peer(conn))
+		return "the program authenticates the server by TCP, or repairs a connection";
+	return is_of_our_network(fd) ? NULL : "the socket is of another network namespace";
+}
+
 void conversion_abandoned(const struct conn *conn)
 {
 	if (clock_ns() - conn->dial.started > dial_host.settings->timeout_ms * CLOCK_NS_PER_MS)
@@ -465,11 +474,8 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (is_of_other_family(fd, server))
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
 	reason = obstacle(conn, fd, server);
-	if (!reason && !is_of_our_network(fd)) {
-		if (dial_host.settings->fail_closed)
-			return -ENETUNREACH;
-		reason = "the socket is of another network namespace";
-	}
+	if (!reason && (reason = hindrance(conn, fd)) && dial_host.settings->fail_closed)
+		return -ENETUNREACH;
 	if (reason)
 		return go_directly(conn, fd, server, reason);
 	ret = rights_ask(server);

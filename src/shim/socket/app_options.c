@@ -22,11 +22,15 @@
 #ifndef IPV6_FREEBIND
 #define IPV6_FREEBIND 78
 #endif
+#ifndef TCP_AO_ADD_KEY
+#define TCP_AO_ADD_KEY 38
+#endif
 
+#define PEERS_BIT 61      /* options_are_for_the_peer() */
 #define BEFORE_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.before_connect */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
-static_assert(SOCKET_OPTIONS_COUNT <= BEFORE_BIT, "a bit for each in conn.options.set");
+static_assert(SOCKET_OPTIONS_COUNT <= PEERS_BIT, "a bit for each in conn.options.set");
 static_assert(SOCKET_ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
 
 static unsigned int copyable_bit(int level, int name)
@@ -63,6 +67,11 @@ static bool is_default(int advice, const void *value, socklen_t len)
 	return len == sizeof(number) && usermem_read(&number, value, sizeof(number)) && socket_advice_is_default(advice, number);
 }
 
+static bool is_for_the_peer(int level, int name)
+{
+	return level == IPPROTO_TCP && (name == TCP_MD5SIG || name == TCP_MD5SIG_EXT || name == TCP_AO_ADD_KEY || name == TCP_REPAIR);
+}
+
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len)
 {
 	int i = socket_advice_index(level, name);
@@ -71,7 +80,8 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 	if (late < CONN_LATE_COUNT)
 		atomic_store(&conn->socket.options.late[late], 0); /* the kernel has the newer value */
 	if (i < 0) {
-		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name));
+		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name) |
+				(uint64_t)is_for_the_peer(level, name) << PEERS_BIT);
 		return;
 	}
 	if (socket_advice[i].before_connect && is_default(i, value, len))
@@ -87,6 +97,11 @@ static bool options_is_set(const struct conn *conn, int level, int name)
 	unsigned int bit = copyable_bit(level, name);
 
 	return bit != UNKNOWN_BIT && (atomic_load(&conn->socket.options.set) >> bit & 1);
+}
+
+bool options_are_for_the_peer(const struct conn *conn)
+{
+	return atomic_load(&conn->socket.options.set) >> PEERS_BIT & 1;
 }
 
 bool options_can_copy(const struct conn *conn)

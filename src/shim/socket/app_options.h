@@ -17,6 +17,9 @@
 /* Notes that the application has set this option on the socket of @conn, and that the kernel has accepted the value. */
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len);
 
+/* Has the application set keys for its peer's address (TCP_MD5SIG, TCP-AO), or TCP_REPAIR? They make no sense to a converter. */
+bool options_are_for_the_peer(const struct conn *conn);
+
 /* Can we copy all of the application's options to another socket? */
 bool options_can_copy(const struct conn *conn);
 
