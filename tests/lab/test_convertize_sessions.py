@@ -288,5 +288,17 @@ def test_settings_of_the_files():
         check(result.returncode == 125 and "/nowhere: No such file" in result.stderr, result)
 
 
+def test_a_file_that_may_not_be_read():
+    """A user who may not read the administrator's file goes without it; but the path manager doesn't open networks that it may forbid."""
+    with session() as run:
+        run.write(run.system, "paths lte=never", mode=0o600)
+        result = run.run(run.program, "--converter", "192.0.2.1", "--library", run.library, "true", uid=NOBODY)
+        check(result.returncode == 0 and "warning: not read: %s: Permission denied" % run.system in result.stderr, result)
+        said = "convertize: {0}: Permission denied; chgrp convertize {0} and chmod 640 {0}\n".format(run.system)
+        for word in ("--manage", "--once", "--remove"):
+            result = run.run(run.program, "paths", word, uid=NOBODY)
+            equal((result.returncode, result.stdout, result.stderr), (2, "", said), "paths " + word)
+
+
 if __name__ == "__main__":
     main()

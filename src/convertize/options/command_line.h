@@ -212,7 +212,7 @@ struct conf_files {
 /*
  * conf_load() - read the files and set the variables that the environment doesn't have
  * @options: origin gets the file and line of each variable
- * @system_only: leave the user's own file out
+ * @system_only: leave the user's own file out; "convertize paths" then fails if this user may not read the administrator's
  * Returns false after naming the mistakes on standard error. A missing file is no mistake, unless CONVERT_CONFIG names it.
  */
 bool conf_load(struct conf_files *out, struct options *options, bool system_only);

@@ -259,8 +259,21 @@ static bool may_read(const struct stat *st, const char *path, enum owner owner, 
 	return !*failed;
 }
 
-/* Reads the next file of @out; the caller has set its path. Returns false if convertize must stop. */
-static bool read_file(struct conf_files *out, enum owner owner)
+/* Names the error of open(). @needed: a file that this user may not read is a mistake, too. Returns true if convertize must stop. */
+static bool tell_unread(const char *path, enum owner owner, bool needed)
+{
+	const int error = errno;
+	bool failed = owner == OWNER_NAMED || error != EACCES || needed;
+
+	fprintf(stderr, "convertize: %s%s: %s", failed ? "" : "warning: not read: ", path, strerror(error));
+	if (needed && error == EACCES)
+		fprintf(stderr, "; chgrp convertize %s and chmod 640 %s", path, path);
+	fputc('\n', stderr);
+	return failed;
+}
+
+/* Reads the next file of @out; the caller has set its path. @needed: see tell_unread(). Returns false if convertize must stop. */
+static bool read_file(struct conf_files *out, enum owner owner, bool needed)
 {
 	struct conf *conf = &out->files[out->count];
 	struct problems problems = { .print = print_problem };
@@ -273,8 +286,7 @@ static bool read_file(struct conf_files *out, enum owner owner)
 	if (fd < 0 && owner != OWNER_NAMED && (errno == ENOENT || errno == ENOTDIR))
 		return true;
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		failed = owner == OWNER_NAMED || errno != EACCES;
-		fprintf(stderr, "convertize: %s%s: %s\n", failed ? "" : "warning: not read: ", conf->path, strerror(errno));
+		failed = tell_unread(conf->path, owner, needed);
 		if (fd >= 0)
 			close(fd);
 		return !failed;
@@ -323,6 +335,8 @@ bool conf_user_path(char path[static PATH_MAX], const char *name)
 bool conf_load(struct conf_files *out, struct options *options, bool system_only)
 {
 	const char *named = getenv(option_table[OPTION_CONFIG].variable);
+	/* the path manager must not open networks that a file forbids which its user can't read */
+	const bool needed = system_only && options->command == COMMAND_PATHS;
 	bool right = true;
 
 	memset(out, 0, sizeof(*out));
@@ -333,12 +347,12 @@ bool conf_load(struct conf_files *out, struct options *options, bool system_only
 			fprintf(stderr, "convertize: --config: %.60s...: the name is too long\n", named);
 			return false;
 		}
-		right = read_file(out, OWNER_NAMED);
+		right = read_file(out, OWNER_NAMED, false);
 	} else {
 		if (!system_only && conf_user_path(out->files[0].path, CONF_NAME))
-			right = read_file(out, OWNER_USER);
+			right = read_file(out, OWNER_USER, false);
 		strcpy(out->files[out->count].path, CONF_SYSTEM);
-		right = read_file(out, OWNER_SYSTEM) && right;
+		right = read_file(out, OWNER_SYSTEM, needed) && right;
 	}
 	for (size_t i = 0; right && i < out->count; i++)
 		right = apply(options, &out->files[i]);

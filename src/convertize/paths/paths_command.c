@@ -319,7 +319,7 @@ int paths(struct options *options)
 	char problem[PATHS_PROBLEM_MAX];
 	struct paths_choice choice;
 
-	/* changes concern all users: then read only the administrator's file */
+	/* changes concern all users: then read only the administrator's file, which this user must be able to read */
 	if (!conf_load(&files, options, changes))
 		return STATUS_USAGE;
 	if (!paths_choice_read(&choice, &(struct paths_texts){ value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE),
