@@ -24,6 +24,7 @@
 #define GROUPS_MAX 1024
 #define ADDRESS_VARIABLE "CONVERT_ADDR"
 #define LIBRARY_NAME "libconvert.so"
+#define ELSEWHERE "/etc/environment or a file of /etc/profile.d" /* where administrators set variables of sessions */
 
 enum login_session_state {
 	LOGIN_SESSION_OFF,       /* no file wants it converted */
@@ -109,7 +110,7 @@ static enum login_session_state find_session(struct login_session *out, struct o
 		return LOGIN_SESSION_OFF;
 	if (set) {
 		fprintf(stderr, "convertize: %s converts sessions, and " ADDRESS_VARIABLE " is set to \"%.200s\" outside of it, so that they "
-				"stay as they are; unset it there, such as in /etc/environment\n",
+				"stay as they are; unset it there, such as in " ELSEWHERE "\n",
 			out->file, set);
 		return LOGIN_SESSION_WRONG;
 	}
@@ -292,7 +293,7 @@ int login_session_enable(struct options *options)
 		return STATUS_FAILED;
 	status = write_file(options, path, true);
 	if (status == EXIT_SUCCESS && elsewhere && !options_has(options, OPTION_QUIET) && !options_has(options, OPTION_DRY_RUN))
-		puts("Sessions that have " ADDRESS_VARIABLE " already, as this one, stay as they are; unset it there, such as in /etc/environment.");
+		puts("Sessions that have " ADDRESS_VARIABLE " already, as this one, stay as they are; unset it there, such as in " ELSEWHERE ".");
 	return status;
 }
 

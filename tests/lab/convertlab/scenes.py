@@ -36,7 +36,7 @@ MOUNTS = """
 mount -t tmpfs none /mnt
 mkdir /mnt/etc /mnt/convertd
 cp -a /etc/. /mnt/etc 2>/dev/null
-rm -rf /mnt/etc/sysctl.d /mnt/etc/sysctl.conf /mnt/etc/systemd/system
+rm -rf /mnt/etc/sysctl.d /mnt/etc/sysctl.conf /mnt/etc/systemd/system /mnt/etc/convertize.conf
 mkdir -p /mnt/etc/sysctl.d /mnt/etc/systemd/system /mnt/etc/convertd /mnt/etc/convertgw
 cp {source}/contrib/convertd.conf /mnt/etc/convertd
 printf '%s' {hosts} >/mnt/etc/hosts
@@ -93,7 +93,8 @@ class SceneHost(Host):
         env = {"HOME": self.home, "XDG_RUNTIME_DIR": self.home, "LAB_HOST": self.home, "LAB_UNITS": self._units, "LC_ALL": "C.UTF-8",
                # the scene's links are TUN devices, which the path manager uses only if they are named
                "CONVERT_LIBRARY": Build().shim, "CONVERTIZE_DEVICE": "wlan0,wwan0"}
-        words = ["sh", "-c", "cd %s; [ ! -e /etc/profile.d/convert.sh ] || . /etc/profile.d/convert.sh; set -e\n%s" % (
+        # convertize of this build reads the file below its own prefix
+        words = ["sh", "-c", "cd %s; [ ! -e /etc/convertize.conf ] || export CONVERT_CONFIG=/etc/convertize.conf; set -e\n%s" % (
             shlex.quote(self.home), text)]
         if background:
             return self.popen(words, env=env, name="background")
