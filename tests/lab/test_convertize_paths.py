@@ -5,9 +5,10 @@
 The tests are like those of test_convertize_doctor.py, and use its Patient.
 """
 import os
+import shutil
 
-from convertlab import Link, Veth, check, equal, long, main, waits
-from test_convertize_check import DEGRADED, FAILED, OK, Report
+from convertlab import Link, Unsuitable, Veth, check, equal, long, main, sandbox, waits
+from test_convertize_check import DEGRADED, FAILED, NOBODY, OK, Report
 from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
 
 # --- sizes --------------------------------------------------------------------------------------
@@ -200,6 +201,27 @@ def test_fixing_needs_a_privilege():
         result = lab.client.run([lab.build.program("convertize"), "check", "--fix=walk"], env={"CONVERT_ADDR": "192.0.2.1"}, check=False)
         equal((result.returncode, result.stdout), (2, ""), "--fix=walk")
         check("--fix=walk" in result.stderr, result.stderr)
+
+
+def test_fixing_as_an_ordinary_user():
+    """An ordinary user reads why the commands failed, and at the end which ones to enter as root: sudo would lose the user's settings."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.ip("mptcp limits set subflows 0")
+        place = os.path.join("/run/convertlab", "fix")
+        os.mkdir(place)
+        program = shutil.copy(lab.build.program("convertize"), place)
+        library = shutil.copy(lab.build.shim, place)
+        said = lab.client.run(["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups", program, "check", "--fix=run",
+                               "--library", library, "--timeout", 1], check=False,
+                              env={"CONVERT_ADDR": lab.converter.addr4, "CONVERT_BESIDE_VPN": "1", "CONVERT_CACHE": "none"})
+        equal(said.returncode, DEGRADED, "status")
+        for line in ("# status 2: it needs root; the end of this output has the commands to enter as root", "# here, as root:"):
+            check(line in said.stdout.splitlines(), said.stdout)
+        equal(said.stdout.splitlines()[-1], "ip mptcp limits set subflows 1", "the last line, which is still to be done")
+        shutil.rmtree(place)
 
 
 def test_names_of_devices_are_quoted():

@@ -233,9 +233,10 @@ static void run_command(char *const words[], const char *about, void *arg)
 	}
 	status = run(words);
 	report_ran(later, words, status);
+	/* with sudo, the check would lose this user's variables; check_fix_print() prints what is still to be done */
 	if (status && !later->json)
 		fprintf(later->out, "# status %d%s\n", status,
-			geteuid() ? ": it needs root, sudo convertize check --fix=run" : "");
+			geteuid() ? ": it needs root; the end of this output has the commands to enter as root" : "");
 	fflush(later->out);
 }
 
