@@ -219,8 +219,8 @@ def test_all_agree_what_a_session_is():
             equal((printed.returncode != 0, printed.stderr != ""), (wrong, wrong), "environment: %s: %s" % (case, printed))
         # in a converted session the list is about the next one
         run.write(run.system, *base)
-        equal(run.run("sh", "-l", "-c", run.program + " list").stdout.splitlines()[-1],
-              "Login sessions of this user are converted, by %s: 192.0.2.1." % run.system, "list in a session")
+        said = run.run("sh", "-l", "-c", run.program + " list").stdout
+        check("Login sessions of this user are converted, by %s: 192.0.2.1.\n" % run.system in said, "list in a session: " + said)
         # a variable from elsewhere overrides the files in sessions: enable --session says so, and adopts its value
         os.unlink(run.system)
         for env, warned in (({}, False), ({"CONVERT_ADDR": "192.0.2.9"}, True)):
@@ -237,6 +237,27 @@ def test_all_agree_what_a_session_is():
         run.write(other, "converter 192.0.2.5", "library " + run.library)
         run.convertize("enable", "--session", "--config", other)
         equal(run.variables(), {"CONVERT_ADDR": "192.0.2.5", "LD_PRELOAD": run.library}, "with the settings of --config")
+
+
+def test_shells_that_may_not_read_the_profile():
+    """enable --session and list tell users of zsh, fish and csh what makes their sessions converted, and nobody else."""
+    with session() as run:
+        profile = os.path.join(os.path.dirname(run.system), "profile.d/convertize.sh")
+        for shell, remedy in (("/bin/bash", None), ("/bin/sh", None), ("", None), ("/usr/bin/fish", "run \"convertize fish\""),
+                              ("/bin/csh", "run \"convertize csh\""), ("/bin/tcsh", "run \"convertize tcsh\""),
+                              ("/usr/bin/zsh", "add the line \"emulate sh -c '. %s'\" to ~/.zprofile" % profile)):
+            run.lab.client.file("/etc/passwd", "root:x:0:0:root:/root:%s\n" % shell)
+            for words in (("enable", "--session", "--converter", "192.0.2.1"), ("list",)):
+                said = run.convertize(*words)
+                check("are converted" in said, said)
+                equal("may not read " + profile in said, remedy is not None, "%s with the shell %s: %s" % (words, shell, said))
+                check((remedy or "") in said, said)
+            check("may not read" not in run.convertize("enable", "--session", "--quiet", "--converter", "192.0.2.1"), "--quiet")
+        if shutil.which("zsh"):
+            # the remedy, with this test's own copy of the file
+            run.write(os.path.join(run.home, ".zprofile"), "emulate sh -c '. %s'" % run.profile)
+            said = run.run("zsh", "-l", "-c", "/usr/bin/env")
+            check("LD_PRELOAD=" + run.library in said.stdout.splitlines(), said)
 
 
 def test_enable_in_a_converted_shell():

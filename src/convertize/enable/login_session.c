@@ -24,6 +24,7 @@
 #define GROUPS_MAX 1024
 #define ADDRESS_VARIABLE "CONVERT_ADDR"
 #define LIBRARY_NAME "libconvert.so"
+#define PROFILE CONVERTIZE_SYSCONFDIR "/profile.d/convertize.sh" /* for login shells: see contrib/local.mk */
 #define ELSEWHERE "/etc/environment or a file of /etc/profile.d" /* where administrators set variables of sessions */
 
 enum login_session_state {
@@ -149,6 +150,21 @@ int login_session_environment(struct options *options)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
+/* Names the remedy to a user whose login shell reads profile.d on some distributions only (zsh), or never (the others). */
+static void tell_shell(void)
+{
+	static const char *const others[] = { "fish", "csh", "tcsh" };
+	const struct passwd *passwd = getpwuid(getuid());
+	const char *path = passwd && passwd->pw_shell ? passwd->pw_shell : "", *slash = strrchr(path, '/');
+	const char *shell = slash ? slash + 1 : path;
+
+	if (strcmp(shell, "zsh") == 0)
+		puts("The login shell zsh may not read " PROFILE ": add the line \"emulate sh -c '. " PROFILE "'\" to ~/.zprofile.");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(shell, others[i]) == 0)
+			printf("The login shell %s may not read " PROFILE ": for a converted one, run \"convertize %s\".\n", shell, shell);
+}
+
 bool login_session_list(void)
 {
 	static struct options options = { .command = COMMAND_ENVIRONMENT };
@@ -158,6 +174,7 @@ bool login_session_list(void)
 	switch (state) {
 	case LOGIN_SESSION_ON:
 		printf("Login sessions of this user are converted, by %s: %s.\n", session.file, getenv(ADDRESS_VARIABLE));
+		tell_shell();
 		break;
 	case LOGIN_SESSION_WRONG:
 		printf("Login sessions of this user are not converted: see the reason on standard error.\n");
@@ -252,6 +269,8 @@ static int verify(bool on, bool quiet, const char *path)
 	}
 	if (!quiet)
 		printf("Login sessions of this user are %sconverted, from the next one on (%s).\n", on ? "" : "not ", path);
+	if (!quiet && on)
+		tell_shell();
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
