@@ -99,29 +99,66 @@ static void relay(int client, int server)
 			return;
 }
 
+/* SO_LINGER makes close() reset TCP sockets; connect() to AF_UNSPEC resets Multipath TCP sockets as well. */
+static void reset(int client)
+{
+	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+	connect(client, &unspec, sizeof(unspec)); /* fails if the connection has ended already */
+}
+
+/* Reads the request, and what the client has sent behind it. Returns the number of bytes; 0 if the client has ended. */
+static size_t read_request(int client, uint8_t *buf, size_t size, struct convert_request *request, enum convert_status *status)
+{
+	size_t have = 0;
+	ssize_t len;
+
+	do {
+		len = recv(client, buf + have, size - have, 0);
+		if (len <= 0)
+			return 0;
+		have += (size_t)len;
+		*status = convert_request_parse(buf, have, request);
+	} while (*status == CONVERT_STATUS_NEED_MORE && !request->has_silence);
+	return have;
+}
+
+/*
+ * What to do about the request: what the RFC demands, but this converter offers none of libconvert's own TLVs (doc/private-tlvs.md).
+ * A silent request gets a reset in any case, since its client would take an answer for the server's bytes.
+ */
+static enum convert_answer decide(const struct convert_request *request, enum convert_status status, enum convert_error_code *code)
+{
+	enum convert_answer answer = convert_request_answer(status, code);
+
+	if (request->has_silence)
+		return CONVERT_ANSWER_RESET;
+	if (answer == CONVERT_ANSWER_NONE && (request->has_echo || request->has_hold_time)) {
+		*code = CONVERT_ERROR_UNSUPPORTED_MESSAGE;
+		return CONVERT_ANSWER_ERROR;
+	}
+	return answer;
+}
+
 /* One connection, from its first byte to its last. */
 static void serve(int client)
 {
 	static uint8_t buf[65536]; /* the request, and what the client has sent behind it */
+	enum convert_error_code code = CONVERT_ERROR_MALFORMED_MESSAGE;
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	struct convert_request request;
 	struct convert_writer writer;
-	enum convert_error_code code;
-	enum convert_status status;
-	size_t have = 0;
+	enum convert_status status = CONVERT_STATUS_NEED_MORE;
 	int server = -1;
+	size_t have;
 	ssize_t len;
 
-	do {
-		len = recv(client, buf + have, sizeof(buf) - have, 0);
-		if (len <= 0)
-			return;
-		have += (size_t)len;
-		status = convert_request_parse(buf, have, &request);
-	} while (status == CONVERT_STATUS_NEED_MORE);
-
+	have = read_request(client, buf, sizeof(buf), &request, &status);
+	if (have == 0)
+		return;
 	convert_writer_init(&writer, answer, sizeof(answer));
-	switch (convert_request_answer(status, &code)) {
+	switch (decide(&request, status, &code)) {
 	case CONVERT_ANSWER_NONE:
 		if (request.has_info) /* of the options that could be asked for, none is supported */
 			convert_write_supported(&writer, NULL, 0);
@@ -135,7 +172,7 @@ static void serve(int client)
 			convert_write_error_echo(&writer, code, buf, have < request.length ? have : request.length);
 		break;
 	case CONVERT_ANSWER_RESET:
-		setsockopt(client, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+		reset(client);
 		return;
 	case CONVERT_ANSWER_IGNORE:
 		return;

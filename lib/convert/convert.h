@@ -260,6 +260,10 @@ CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_
  *
  * A silent request begins with a Silence TLV, and has a Connect TLV and no Info TLV. Every fault of a message with its
  * Magic Number is CONVERT_STATUS_BAD_SILENCE, for which convert_request_answer() demands a reset.
+ *
+ * libconvert's own TLVs in a request are no fault, since a client sends them to a converter that offers them. One that
+ * hasn't offered them resets a connection as soon as @out->has_silence is true, whatever the status is, and answers
+ * CONVERT_ERROR_UNSUPPORTED_MESSAGE to has_echo and has_hold_time, by convert_write_error_echo().
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len, struct convert_request *out);
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, servers
-from convertlab.peers import PORT
+from convertlab.peers import PORT, clients, connect_tlv, echo, hold_time_tlv, message, octets, silent
 
 SIZE = 2000000
 # longer than all buffers on its way together, so that it comes back while the client still sends
@@ -84,6 +84,21 @@ def test_client_through_the_example_converter():
         errors(lab)
         fails(lab, lab.addresses.noroute4, 80, "the converter reports error 97 (Destination Unreachable), value 0")
         fails(lab, lab.addresses.noroute6, 80, "the converter reports error 97 (Destination Unreachable), value 0")
+
+
+def test_private_tlvs_of_the_example_converter():
+    """doc/private-tlvs.md: it offers none. A silent request, also the beginning of one, gets a reset and no byte."""
+    with near() as lab:
+        converter(lab)
+        to = connect_tlv(lab.server.addr4, 80)
+        for request in (silent(to), silent(to)[:8], silent()):
+            for peer in clients(lab, deliveries=["behind"]):
+                equal(peer.send(request).end(), (b"", "reset"), "the end of %s (%s)" % (request.hex(), peer.name))
+        for request in (message(octets("01010000 f1020100 00006c63")), message(hold_time_tlv(500), to)):
+            for peer in clients(lab, deliveries=["behind"]):
+                equal(peer.send(request).answer().hex(), echo(2, request).hex(), "the answer to %s (%s)" % (request.hex(), peer.name))
+                equal(peer.end(), (b"", "closed"), "the end behind it (%s)" % peer.name)
+
 
 def test_shim_through_the_example_converter():
     """curl notices nothing, and the request was in the SYN."""
