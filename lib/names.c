@@ -98,9 +98,10 @@ enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t ma
 	if (number != magic)
 		return CONVERT_STATUS_BAD_MAGIC;
 	*length = (size_t)total * WIRE_WORD;
-	if (version != CONVERT_PROTOCOL_VERSION)
-		return CONVERT_STATUS_BAD_VERSION;
-	return total == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
+	/* Section 6.1 wants a reset for a Total Length of 0, whatever the version is. */
+	if (total == 0)
+		return CONVERT_STATUS_ZERO_TOTAL_LENGTH;
+	return version == CONVERT_PROTOCOL_VERSION ? CONVERT_STATUS_OK : CONVERT_STATUS_BAD_VERSION;
 }
 
 enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)

@@ -97,7 +97,7 @@ enum convert_status {
 	CONVERT_STATUS_NEED_MORE,           /* the others: the bytes are the valid beginning of a longer message */
 	CONVERT_STATUS_BAD_MAGIC,           /* this is not a Convert message */
 	CONVERT_STATUS_BAD_VERSION,         /* version 0, or one that this library does not know */
-	CONVERT_STATUS_ZERO_TOTAL_LENGTH,   /* the Total Length is 0, Section 6.1 */
+	CONVERT_STATUS_ZERO_TOTAL_LENGTH,   /* the Total Length is 0, Section 6.1, whatever the version is */
 	CONVERT_STATUS_NO_TLV,              /* a request that asks for nothing: it has neither an Info nor a Connect TLV */
 	CONVERT_STATUS_TLV_PAST_END,        /* a TLV is longer than the rest of the message, Section 9 */
 	CONVERT_STATUS_TLV_ZERO_LENGTH,     /* a TLV's Length is 0, so the start of the next one is unknown */
@@ -235,12 +235,12 @@ CONVERT_API uint32_t convert_library_version(void);
  * @buf: the first bytes of the stream
  * @len: their number; 0 or more
  * @length: set to the number of bytes of the whole message, fixed header included, arrived or not: 4-1020 with
- *          CONVERT_STATUS_OK, 0-1020 with CONVERT_STATUS_BAD_VERSION, 0 with CONVERT_STATUS_ZERO_TOTAL_LENGTH.
- *          Unchanged with other results.
+ *          CONVERT_STATUS_OK and CONVERT_STATUS_BAD_VERSION, 0 with CONVERT_STATUS_ZERO_TOTAL_LENGTH. Unchanged with
+ *          other results.
  *
  * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE if there are fewer than 4 bytes and no fault so far;
- * CONVERT_STATUS_BAD_MAGIC, as soon as the third byte shows it; CONVERT_STATUS_BAD_VERSION if the Magic Number is right
- * and the Version isn't 1; CONVERT_STATUS_ZERO_TOTAL_LENGTH if Magic Number and Version are right.
+ * CONVERT_STATUS_BAD_MAGIC, as soon as the third byte shows it; CONVERT_STATUS_ZERO_TOTAL_LENGTH if the Magic Number is
+ * right, whatever the Version is; CONVERT_STATUS_BAD_VERSION if the Version isn't 1 and the other two fields are right.
  */
 CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length);
 

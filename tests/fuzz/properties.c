@@ -47,9 +47,9 @@ static enum convert_status header_expect(const uint8_t *data, size_t size)
 		return CONVERT_STATUS_NEED_MORE;
 	if (data[3] != 0x63)
 		return CONVERT_STATUS_BAD_MAGIC;
-	if (data[0] != 1)
-		return CONVERT_STATUS_BAD_VERSION;
-	return data[1] == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
+	if (data[1] == 0)
+		return CONVERT_STATUS_ZERO_TOTAL_LENGTH;
+	return data[0] == 1 ? CONVERT_STATUS_OK : CONVERT_STATUS_BAD_VERSION;
 }
 
 /* Has a request the Magic Number of a silent one (doc/private-tlvs.md)? */

@@ -45,7 +45,7 @@ static const struct vector headers[] = {
 	{ "00 02 22 63", CONVERT_STATUS_BAD_VERSION },
 	{ "02 02 22 63", CONVERT_STATUS_BAD_VERSION },
 	{ "ff ff 22 63", CONVERT_STATUS_BAD_VERSION },
-	{ "02 00 22 63", CONVERT_STATUS_BAD_VERSION },
+	{ "02 00 22 63", CONVERT_STATUS_ZERO_TOTAL_LENGTH }, /* Section 6.1 wants a reset, whatever the version is */
 	{ "01 00 22 63", CONVERT_STATUS_ZERO_TOTAL_LENGTH },
 	{ "01 00 22 63 01 01 00 00", CONVERT_STATUS_ZERO_TOTAL_LENGTH },
 	{ "01 02 22 63", CONVERT_STATUS_NEED_MORE },
@@ -248,7 +248,7 @@ START_TEST(message_length)
 	ck_assert_int_eq(convert_message_length(message.data, 4, &length), CONVERT_STATUS_BAD_VERSION);
 	ck_assert_uint_eq(length, 12);
 	message.data[1] = 0;
-	ck_assert_int_eq(convert_message_length(message.data, 4, &length), CONVERT_STATUS_BAD_VERSION);
+	ck_assert_int_eq(convert_message_length(message.data, 4, &length), CONVERT_STATUS_ZERO_TOTAL_LENGTH);
 	ck_assert_uint_eq(length, 0);
 	ck_assert_int_eq(convert_message_length(NULL, 0, &length), CONVERT_STATUS_NEED_MORE);
 	bytes_fini(&message);

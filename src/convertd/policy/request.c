@@ -165,15 +165,8 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 			 size_t message_len, struct request_decision *decision)
 {
 	enum convert_error_code code = CONVERT_ERROR_MALFORMED_MESSAGE;
-	size_t header_len = 0;
 
 	decision->verdict.reason = convert_status_name(status);
-	/* Section 6.1 wants a reset for a Total Length of 0, whatever the version is. */
-	if (status == CONVERT_STATUS_BAD_VERSION &&
-	    convert_message_length(buf, len, &header_len) == status && header_len == 0) {
-		decision->verdict.action = REQUEST_RESET;
-		return;
-	}
 	switch (convert_request_answer(status, &code)) {
 	case CONVERT_ANSWER_NONE:
 		decision->verdict.action = REQUEST_WAIT;
