@@ -15,8 +15,8 @@
  * - it asks clients for cookies (Section 6.2.7), which prove their addresses, and limits what unproven ones can make it send;
  * - it limits connections, memory and time. Here a client that sends nothing keeps a process for ever;
  * - it may answer in the SYN+ACK (Section 4.2), and corrects windows that Linux misreads in MPTCP SYNs with data;
- * - it speaks Multipath TCP, and uses TCP options that clients ask for, towards servers as well (Section 7), and tells clients of
- *   the options in the server's SYN+ACK (Section 6.2.6);
+ * - it speaks Multipath TCP, and uses TCP options that clients ask for, towards servers as well (Section 7), and tells clients
+ *   which options the server's SYN+ACK has (Section 6.2.6), as far as the kernel tells. Here that list is empty;
  * - it hands on resets as resets, serves thousands of connections in one process, and can be replaced without ending them.
  */
 #define _GNU_SOURCE /* IPPROTO_MPTCP */
@@ -62,6 +62,12 @@ static void write_connect_error(struct convert_writer *writer, const struct in6_
 		convert_write_error(writer, CONVERT_ERROR_NETWORK_FAILURE, 0);
 }
 
+/* Sections 7.1 to 7.3: such options of a Connect TLV are ignored. convert_tcp_option_next() skips those of kinds 0 and 1. */
+static bool kind_is_ignored(uint8_t kind)
+{
+	return kind == 2 || kind == 3 || kind == 5; /* Maximum Segment Size, Window Scale, SACK */
+}
+
 /* Returns the socket of the connection to the server, or -1 with an Error TLV in the response. */
 static int connect_server(const struct convert_request *request, struct convert_writer *writer)
 {
@@ -73,14 +79,19 @@ static int connect_server(const struct convert_request *request, struct convert_
 	int fd;
 
 	while (convert_tcp_option_next(&options, &option) == CONVERT_STATUS_OK)
-		kinds[count++] = option.kind;
+		if (!kind_is_ignored(option.kind))
+			kinds[count++] = option.kind;
 	if (count > 0) {
 		convert_write_error_options(writer, kinds, count);
 		return -1;
 	}
 	fd = socket(AF_INET6, SOCK_STREAM, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0)
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0) {
+		/* Section 6.2.6 demands this TLV. A program doesn't see the options in the SYN+ACK, so its list is empty. */
+		if (request->extended)
+			convert_write_tcp_header(writer, NULL, 0);
 		return fd;
+	}
 	write_connect_error(writer, &request->address, errno);
 	return -1;
 }

@@ -5,7 +5,7 @@ import hashlib
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, servers
-from convertlab.peers import PORT, clients, connect_tlv, echo, hold_time_tlv, message, octets, silent
+from convertlab.peers import PORT, Server, clients, connect_tlv, echo, hold_time_tlv, message, octets, silent
 
 SIZE = 2000000
 # longer than all buffers on its way together, so that it comes back while the client still sends
@@ -98,6 +98,21 @@ def test_private_tlvs_of_the_example_converter():
             for peer in clients(lab, deliveries=["behind"]):
                 equal(peer.send(request).answer().hex(), echo(2, request).hex(), "the answer to %s (%s)" % (request.hex(), peer.name))
                 equal(peer.end(), (b"", "closed"), "the end behind it (%s)" % peer.name)
+
+
+def test_tcp_options_of_the_example_converter():
+    """Sections 7.1 to 7.3: kinds 0, 1, 2, 3 and 5 are ignored. Section 6.2.6: each Extended Connect TLV gets a list of options."""
+    with near() as lab, Server(lab, 80) as server:
+        converter(lab)
+        for options, answer in (("", message()), ("00000000", message(octets("14010000"))),
+                                ("01 0204 05b4 0303 07 0502", message(octets("14010000")))):
+            for peer in clients(lab, deliveries=["behind"]):
+                peer.send(server.connect(options=octets(options)))
+                equal(peer.answer().hex(), answer.hex(), "the answer to options %s (%s)" % (options, peer.name))
+                server.accept().close()
+        for peer in clients(lab, deliveries=["behind"]):
+            peer.send(server.connect(options=octets("0204 05b4 0402 1e02")))
+            equal(peer.answer().hex(), "01032263" "1e022104" "1e000000", "the answer to options that it doesn't support (%s)" % peer.name)
 
 
 def test_shim_through_the_example_converter():
