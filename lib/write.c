@@ -105,19 +105,28 @@ void convert_write_info(struct convert_writer *w)
 	tlv_write(w, CONVERT_TLV_INFO, zero, sizeof(zero), NULL, 0);
 }
 
-/* May @options be in a Connect TLV (Section 6.2.5)? */
-static bool options_are_valid(const uint8_t *options, size_t len)
+/* Returns @len without the zeros at the end of @list: a list that a parser has returned has its padding there. */
+static size_t without_padding(const uint8_t *list, size_t len)
 {
-	struct convert_span list = { options, len };
+	while (len > 0 && list[len - 1] == 0)
+		len--;
+	return len;
+}
+
+/* May @options be in a Connect TLV (Section 6.2.5)? Takes the padding off @len, but no zeros of the last option's value. */
+static bool options_are_valid(const uint8_t *options, size_t *len)
+{
+	struct convert_span list = { options, *len };
 	struct convert_tcp_option option;
 
-	while (list.len > 0) {
+	while (without_padding(list.data, list.len) > 0) {
 		/* EOL and NOP have no Length field and MUST NOT be there. */
 		if (list.data[0] <= 1)
 			return false;
 		if (convert_tcp_option_next(&list, &option) != CONVERT_STATUS_OK)
 			return false;
 	}
+	*len -= list.len;
 	return true;
 }
 
@@ -126,7 +135,7 @@ void convert_write_connect(struct convert_writer *w, const struct in6_addr *addr
 {
 	uint8_t head[2 + sizeof(*address)];
 
-	if (!convert_address_is_valid(address) || !options_are_valid(options, options_len)) {
+	if (!convert_address_is_valid(address) || !options_are_valid(options, &options_len)) {
 		fail(w, -EINVAL);
 		return;
 	}
@@ -145,6 +154,7 @@ void convert_write_supported(struct convert_writer *w, const uint8_t *kinds, siz
 	/* EOL, NOP, MSS (Section 7.1), WS (7.2), SACK (7.3), TCP-AO (7.7) */
 	static const uint8_t forbidden[] = { 0, 1, 2, 3, 5, 29 };
 
+	count = without_padding(kinds, count);
 	for (size_t i = 0; i < count; i++) {
 		if (memchr(forbidden, kinds[i], sizeof(forbidden))) {
 			fail(w, -EINVAL);
@@ -323,7 +333,8 @@ void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds,
 {
 	static const uint8_t head[1] = { CONVERT_ERROR_UNSUPPORTED_TCP_OPTION };
 
-	/* A kind of 0 would look like padding. */
+	count = without_padding(kinds, count);
+	/* A kind of 0 in front of others would look like padding. */
 	if (count == 0 || memchr(kinds, 0, count)) {
 		fail(w, -EINVAL);
 		return;

@@ -384,7 +384,8 @@ CONVERT_API void convert_write_info(struct convert_writer *w);
  * @port: the server's, host byte order, any number
  * @options: TCP options for the converter to use towards the server, one after the other as in Figure 19; they make it
  *           an Extended Connect TLV and are padded with 0. An option without a value (Length 2) leaves the value to the
- *           converter. -EINVAL if an option's length doesn't fit, or its kind is 0 or 1. NULL with 0 bytes: none, a
+ *           converter. Zeros behind the last option are ignored, as the tcp_options of a request may have them. -EINVAL
+ *           if an option's length doesn't fit, or its kind is 1, or 0 in front of another. NULL with 0 bytes: none, a
  *           Base Connect TLV.
  * @options_len: bytes of @options
  */
@@ -407,8 +408,9 @@ CONVERT_API void convert_write_tcp_header(struct convert_writer *w, const uint8_
 
 /*
  * convert_write_supported() - add a Supported TCP Extensions TLV (Section 6.2.4): a converter answers an Info TLV
- * @kinds: kinds of TCP options, a byte each, padded with 0. -EINVAL for those that Section 7 forbids: 0, 1, 2 (Maximum
- *         Segment Size), 3 (Window Scale), 5 (SACK) and 29 (TCP-AO).
+ * @kinds: kinds of TCP options, a byte each, padded with 0. Zeros at the end are ignored, as the supported list of a
+ *         response may have them. -EINVAL for kinds that Section 7 forbids: 0 in front of another, 1, 2 (Maximum Segment
+ *         Size), 3 (Window Scale), 5 (SACK) and 29 (TCP-AO).
  * @count: their number; 0 or more
  */
 CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t *kinds, size_t count);
@@ -489,8 +491,9 @@ CONVERT_API void convert_write_error_cookie(struct convert_writer *w, const uint
 
 /*
  * convert_write_error_options() - add an Error TLV "Unsupported TCP Option" (33, Section 6.2.8)
- * @kinds: the kinds of the request's TCP options that can't be used, a byte each; padded with 0. Kind 0 is -EINVAL.
- * @count: their number; 0 is -EINVAL
+ * @kinds: the kinds of the request's TCP options that can't be used, a byte each; padded with 0. Zeros at the end are
+ *         ignored, as the error_value of a response may have them. Kind 0 in front of another is -EINVAL.
+ * @count: their number; 0 is -EINVAL, as are zeros alone
  */
 CONVERT_API void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds, size_t count);
 

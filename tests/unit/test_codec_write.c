@@ -47,9 +47,25 @@ static void connect_multicast(struct convert_writer *w)
 	connect_with(w, "ff02::1", "");
 }
 
+/* What a parser returns has padding at its end, which isn't a part of the last option's value. */
+static void connect_padded(struct convert_writer *w)
+{
+	connect_with(w, "::ffff:192.0.2.1", "0402 1e02 0000 0000");
+}
+
+static void connect_zeros_in_the_value(struct convert_writer *w)
+{
+	connect_with(w, "::ffff:192.0.2.1", "2206 01020000");
+}
+
+static void connect_padding_alone(struct convert_writer *w)
+{
+	connect_with(w, "::ffff:192.0.2.1", "00000000");
+}
+
 static void connect_eol(struct convert_writer *w)
 {
-	connect_with(w, "2001:db8::1", "0402 0000");
+	connect_with(w, "2001:db8::1", "0402 0000 1e02");
 }
 
 static void connect_nop(struct convert_writer *w)
@@ -80,6 +96,16 @@ static void tcp_header(struct convert_writer *w)
 static void supported(struct convert_writer *w)
 {
 	convert_write_supported(w, (const uint8_t[]){ 30, 34, 4, 8, 254 }, 5);
+}
+
+static void supported_padded(struct convert_writer *w)
+{
+	convert_write_supported(w, (const uint8_t[]){ 30, 4, 0, 0 }, 4);
+}
+
+static void supported_padding_alone(struct convert_writer *w)
+{
+	convert_write_supported(w, (const uint8_t[]){ 0, 0, 0, 0 }, 4);
 }
 
 static void supported_none(struct convert_writer *w)
@@ -149,6 +175,16 @@ static void error_options(struct convert_writer *w)
 	convert_write_error_options(w, (const uint8_t[]){ 29, 34 }, 2);
 }
 
+static void error_options_padded(struct convert_writer *w)
+{
+	convert_write_error_options(w, (const uint8_t[]){ 34, 0, 0, 0, 0 }, 5);
+}
+
+static void error_options_padding_alone(struct convert_writer *w)
+{
+	convert_write_error_options(w, (const uint8_t[]){ 0 }, 1);
+}
+
 static void error_options_none(struct convert_writer *w)
 {
 	convert_write_error_options(w, NULL, 0);
@@ -156,7 +192,7 @@ static void error_options_none(struct convert_writer *w)
 
 static void error_options_zero(struct convert_writer *w)
 {
-	convert_write_error_options(w, (const uint8_t[]){ 34, 0 }, 2);
+	convert_write_error_options(w, (const uint8_t[]){ 0, 34 }, 2);
 }
 
 /* Figures 15 to 23 */
@@ -169,10 +205,15 @@ static const struct {
 	{ connect_v6, "01062263 0a0501bb 20010db8 00*11 01" },
 	{ connect_tfo, "01092263 0a0801bb " V4 "2206 01020304 0402 1e02 0000" },
 	{ connect_mptcp, "01072263 0a0601bb " V4 "1e02 0000" },
+	{ connect_padded, "01072263 0a0601bb " V4 "0402 1e02" },
+	{ connect_zeros_in_the_value, "01082263 0a0701bb " V4 "2206 01020000 0000" },
+	{ connect_padding_alone, "01062263 0a0501bb " V4 },
 	{ tcp_header_none, "01022263 14010000" },
 	{ tcp_header, "01052263 14040000 020405b4 01030307 0402 0000" },
 	{ supported, "01042263 15030000 1e220408 fe000000" },
 	{ supported_none, "01022263 15010000" },
+	{ supported_padded, "01032263 15020000 1e040000" },
+	{ supported_padding_alone, "01022263 15010000" },
 	{ cookie_byte, "01032263 16020000 de000000" },
 	{ cookie, "01042263 16030000 01020304 05060708" },
 	{ error_versions, "01022263 1e010001" },
@@ -181,6 +222,7 @@ static const struct {
 	{ error_cookie, "01042263 1e030300 01020304 05060708" },
 	{ error_option, "01022263 1e01211d" },
 	{ error_options, "01032263 1e02211d 22000000" },
+	{ error_options_padded, "01022263 1e012122" },
 };
 
 START_TEST(golden)
@@ -193,7 +235,7 @@ END_TEST
 
 static write_one *const refused[] = {
 	connect_loopback, connect_multicast, connect_eol, connect_nop, connect_cut_option, connect_short_option, cookie_none, type_reserved,
-	echo_wrong_code, error_cookie_none, error_options_none, error_options_zero,
+	echo_wrong_code, error_cookie_none, error_options_none, error_options_zero, error_options_padding_alone,
 };
 
 START_TEST(forbidden)

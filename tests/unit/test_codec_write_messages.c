@@ -39,13 +39,13 @@ static void error_cookie(struct convert_writer *w)
 	convert_write_error_cookie(w, (const uint8_t[]){ 1, 2, 3, 4, 5, 6, 7, 8 }, 8);
 }
 
-/* Section 7: these MUST NOT be announced. */
+/* Section 7: these MUST NOT be announced. A 0 would end the list. */
 START_TEST(supported_kinds)
 {
 	static const uint8_t forbidden_kinds[] = { 0, 1, 2, 3, 5, 29 };
 
 	for (unsigned int kind = 0; kind < 256; kind++) {
-		const uint8_t kinds[2] = { 30, (uint8_t)kind };
+		const uint8_t kinds[2] = { (uint8_t)kind, 30 };
 		struct fixture f;
 
 		fixture_init(&f, 64);
@@ -266,6 +266,31 @@ START_TEST(response_round_trip)
 }
 END_TEST
 
+/* Lists of TCP options and of their kinds, as the parsers return them: with their padding, and a value that ends with 0 in front of it. */
+START_TEST(lists_that_were_read)
+{
+	static const char request_hex[] = "01082263 0a0701bb " V4 "1e02 2205 010200 00";
+	static const char response_hex[] = "01052263 15020000 1e040000 1e022122 1d000000";
+	struct bytes message = bytes_hex(request_hex);
+	struct convert_response response;
+	struct convert_request request;
+	struct fixture f;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_OK);
+	fixture_init(&f, CONVERT_MESSAGE_MAX);
+	convert_write_connect(&f.w, &request.address, request.port, request.tcp_options.data, request.tcp_options.len);
+	fixture_expect(&f, request_hex);
+	bytes_fini(&message);
+	message = bytes_hex(response_hex);
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	fixture_init(&f, CONVERT_MESSAGE_MAX);
+	convert_write_supported(&f.w, response.supported.data, response.supported.len);
+	convert_write_error_options(&f.w, response.error_value.data, response.error_value.len);
+	fixture_expect(&f, response_hex);
+	bytes_fini(&message);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("codec_write_messages");
@@ -281,6 +306,7 @@ int main(void)
 	tcase_add_test(tcase, header_alone);
 	tcase_add_test(tcase, request_round_trip);
 	tcase_add_test(tcase, response_round_trip);
+	tcase_add_test(tcase, lists_that_were_read);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
