@@ -81,7 +81,7 @@ const char *convert_tlv_name(uint8_t type)
 
 /* --- the fixed header, the walks over TLVs and TCP options, which addresses are allowed, and the Silence TLV --- */
 
-enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
+enum convert_status convert_priv_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
 {
 	struct convert_span in = { buf, len };
 	uint8_t version, total;
@@ -106,7 +106,7 @@ enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t ma
 
 enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
 {
-	return wire_read_header(buf, len, CONVERT_MAGIC, length);
+	return convert_priv_read_header(buf, len, CONVERT_MAGIC, length);
 }
 
 enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv)
@@ -132,7 +132,7 @@ enum convert_status convert_tlv_next(struct convert_span *list, struct convert_t
 	return CONVERT_STATUS_OK;
 }
 
-bool wire_take_silence(struct convert_span *list, struct convert_silence *silence)
+bool convert_priv_take_silence(struct convert_span *list, struct convert_silence *silence)
 {
 	uint8_t flags = 0, byte;
 	uint16_t repeat = 0;

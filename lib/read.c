@@ -282,7 +282,7 @@ static struct convert_span message_tlvs(const uint8_t *buf, size_t length)
 /* Reads the header of a message with this Magic Number; NEED_MORE until all of @length bytes are there. */
 static enum convert_status header_read(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
 {
-	enum convert_status status = wire_read_header(buf, len, magic, length);
+	enum convert_status status = convert_priv_read_header(buf, len, magic, length);
 
 	return status == CONVERT_STATUS_OK && len < *length ? CONVERT_STATUS_NEED_MORE : status;
 }
@@ -303,7 +303,7 @@ static enum convert_status silent_request_read(struct convert_request *out)
 {
 	struct convert_span rest = out->tlvs;
 
-	if (!wire_take_silence(&rest, &out->silence) ||
+	if (!convert_priv_take_silence(&rest, &out->silence) ||
 	    tlvs_read(rest, SENDER_CLIENT, (union message){ .request = out }) != CONVERT_STATUS_OK ||
 	    !out->has_connect || out->has_info || out->has_echo)
 		return CONVERT_STATUS_BAD_SILENCE;
@@ -314,7 +314,7 @@ static enum convert_status silent_request_read(struct convert_request *out)
 static bool request_is_silent(const uint8_t *buf, size_t len)
 {
 	size_t length = 0;
-	enum convert_status status = wire_read_header(buf, len, CONVERT_MAGIC_SILENT, &length);
+	enum convert_status status = convert_priv_read_header(buf, len, CONVERT_MAGIC_SILENT, &length);
 
 	return len >= CONVERT_HEADER_LEN && status != CONVERT_STATUS_BAD_MAGIC;
 }

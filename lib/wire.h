@@ -37,16 +37,16 @@
 #define WIRE_SILENCE_FLAG_MPTCP 0x02
 #define WIRE_SILENCE_ATTEMPT_LEN (WIRE_PRIVATE_LEN + 8) /* bytes, with the attempt */
 
-/* --- names.c --- */
+/* --- names.c; a program that is linked with the static library has these names, too, hence their prefix --- */
 
 /*
- * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
+ * convert_priv_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
  * Returns as convert_message_length(), which calls this function with CONVERT_MAGIC.
  */
-enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length);
+enum convert_status convert_priv_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length);
 
 /* Takes a Silence TLV off the front of a list; returns false, with nothing taken, if the list doesn't begin with one. */
-bool wire_take_silence(struct convert_span *list, struct convert_silence *silence);
+bool convert_priv_take_silence(struct convert_span *list, struct convert_silence *silence);
 
 /* --- integers and bytes --- */
 
