@@ -134,7 +134,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	if (!wire_get_private(&value, &flags, &limit_ms))
 		return CONVERT_STATUS_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
-	out.response->withholding.limit_ms = limit_ms;
+	out.response->withholding.limit_ms = out.response->withholding.withheld ? limit_ms : 0;
 	out.response->withholding.silent = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_SILENT);
 	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
 	out.response->withholding.repeats = out.response->withholding.blind && (flags & WIRE_WITHHOLDING_FLAG_REPEATS);

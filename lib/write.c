@@ -207,7 +207,7 @@ void convert_write_withholding(struct convert_writer *w,
 		flags |= WIRE_WITHHOLDING_FLAG_HOLD_TIMES;
 	if (withholding->no_way)
 		flags |= WIRE_WITHHOLDING_FLAG_NO_WAY;
-	private_write(w, CONVERT_TLV_WITHHOLDING, flags, withholding->limit_ms);
+	private_write(w, CONVERT_TLV_WITHHOLDING, flags, withholding->withheld ? withholding->limit_ms : 0);
 }
 
 void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)

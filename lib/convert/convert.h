@@ -177,7 +177,7 @@ struct convert_request {
  */
 struct convert_withholding {
 	bool withheld;     /* it withholds them until the server has answered (Section 4.2): its SYN+ACK confirms the server */
-	uint16_t limit_ms; /* withheld: at most so many milliseconds; a later SYN+ACK confirms nothing */
+	uint16_t limit_ms; /* withheld: at most so many milliseconds (a later SYN+ACK confirms nothing); otherwise 0 */
 	bool corrects;     /* it corrects the receive window of MPTCP SYNs that carry data, which Linux misreads */
 	bool silent;       /* withheld: it understands silent requests, struct convert_silence */
 	bool blind;        /* silent: and blind ones */
@@ -417,7 +417,7 @@ CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t
 
 /*
  * convert_write_withholding() - add a Withholding TLV (doc/private-tlvs.md): a converter tells how it treats SYNs
- * @withholding: its treatment. limit_ms counts only if withheld is true.
+ * @withholding: its treatment. limit_ms counts only if withheld is true; otherwise 0 is written.
  */
 CONVERT_API void convert_write_withholding(struct convert_writer *w, const struct convert_withholding *withholding);
 

@@ -366,6 +366,7 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(reread.withholding.blind == response->withholding.blind);
 	REQUIRE(reread.withholding.hold_times == response->withholding.hold_times);
 	REQUIRE(reread.withholding.no_way == response->withholding.no_way);
+	REQUIRE(!reread.withholding.limit_ms || reread.withholding.withheld);
 	REQUIRE(!reread.withholding.hold_times || reread.withholding.withheld);
 	REQUIRE(!reread.withholding.blind || (reread.withholding.silent && reread.withholding.withheld));
 	REQUIRE(reread.has_echo == response->has_echo);

@@ -39,15 +39,16 @@ static const struct {
 	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false, false, false, false },
 	{ "f002 0102 0000 6c63", true, false, 0, true, false, false, false, false, false },
 	{ "f002 0104 0000 6c63", true, false, 0, false, false, false, false, false, false },
-	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false, false, false, false },
+	{ "f002 0100 07d0 6c63", true, false, 0, false, false, false, false, false, false }, /* a limit, and not withheld */
 	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false, false, false, false },
 	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true, false, false, false },
 	{ "f002 013b 07d0 6c63", true, true, 2000, true, true, true, true, false, false },
 	{ "f002 0143 07d0 6c63", true, true, 2000, true, false, false, false, true, false },
-	{ "f002 0142 07d0 6c63", true, false, 2000, true, false, false, false, false, false }, /* hold times, and not withheld */
+	{ "f002 0142 07d0 6c63", true, false, 0, true, false, false, false, false, false }, /* hold times, and not withheld */
 	{ "f002 012b 07d0 6c63", true, true, 2000, true, true, false, false, false, false }, /* repeats, and not blind */
 	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false, false, false, false }, /* blind, and not silent */
-	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false, false, false, true },   /* silent, and not withheld */
+	{ "f002 01f8 ffff 6c63", true, false, 0, false, false, false, false, false, true },   /* silent, and not withheld */
+	{ "f002 0101 ffff 6c63", true, true, 65535, true, false, false, false, false, false },
 	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true, true, true, true }, /* fields to come */
 	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false, false, false, false },	/* a version to come */
 	{ "f002 0103 07d0 0000", false, false, 0, false, false, false, false, false, false },	/* somebody else's */

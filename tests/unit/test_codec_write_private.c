@@ -42,10 +42,10 @@ static void withholding_hold_times(struct convert_writer *w)
 								   .hold_times = true });
 }
 
-/* Neither flag means anything without the one before it. */
+/* Neither flag means anything without the one before it, nor does the limit without withheld. */
 static void withholding_loose(struct convert_writer *w)
 {
-	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true, .silent = true, .blind = true,
+	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true, .limit_ms = 2000, .silent = true, .blind = true,
 								   .hold_times = true });
 }
 
