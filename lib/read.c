@@ -149,6 +149,16 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	return CONVERT_STATUS_OK;
 }
 
+/* Only converters send it, but without the mark it is another implementation's TLV, which the library doesn't know. */
+static enum convert_status read_withholding_request(struct convert_span value, union message out)
+{
+	uint16_t limit_ms = 0;
+	uint8_t flags = 0;
+
+	(void)out;
+	return wire_get_private(&value, &flags, &limit_ms) ? CONVERT_STATUS_TLV_WRONG_DIRECTION : CONVERT_STATUS_TLV_UNKNOWN;
+}
+
 /*
  * In a request, a TLV of this type without the mark is unknown to the library, and a converter must say so. In a response, a client ignores
  * it.
@@ -203,12 +213,16 @@ static const struct tlv_rule {
 	[CONVERT_TLV_ERROR] = { SENDER_CONVERTER, 1, 255, read_error },
 };
 
-/* @sender: the peer that sends the message; an Echo TLV has a rule for either */
+/* @sender: the peer that sends the message; a Withholding TLV and an Echo TLV have a rule for either */
 static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 {
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
-	static const struct tlv_rule withholding = { SENDER_CONVERTER, 1, 255, read_withholding };
 	static const struct tlv_rule hold_time = { SENDER_CLIENT, 1, 255, read_hold_time };
+	static const struct tlv_rule withholdings[] = {
+		[SENDER_NONE] = { .sender = SENDER_NONE },
+		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_withholding_request },
+		[SENDER_CONVERTER] = { SENDER_CONVERTER, 1, 255, read_withholding },
+	};
 	static const struct tlv_rule echoes[] = {
 		[SENDER_NONE] = { .sender = SENDER_NONE },
 		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_echo_request },
@@ -216,7 +230,7 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 	};
 
 	if (type == CONVERT_TLV_WITHHOLDING)
-		return &withholding;
+		return &withholdings[sender];
 	if (type == CONVERT_TLV_ECHO)
 		return &echoes[sender];
 	if (type == CONVERT_TLV_HOLD_TIME)

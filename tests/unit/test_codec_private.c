@@ -75,6 +75,31 @@ START_TEST(response_withholding)
 }
 END_TEST
 
+/* In a request it is the converter's with the mark, and unknown without it. */
+static const struct {
+	const char *tlv;
+	enum convert_status status;
+} withholdings_asked[] = {
+	{ "f002 0103 07d0 6c63", CONVERT_STATUS_TLV_WRONG_DIRECTION },
+	{ "f003 0100 0000 6c63 12345678", CONVERT_STATUS_TLV_WRONG_DIRECTION },
+	{ "f002 0203 07d0 6c63", CONVERT_STATUS_TLV_UNKNOWN },
+	{ "f002 0103 07d0 6c64", CONVERT_STATUS_TLV_UNKNOWN },
+	{ "f001 0103", CONVERT_STATUS_TLV_UNKNOWN },
+	{ "f000 0103", CONVERT_STATUS_TLV_ZERO_LENGTH },
+	{ "f003 0103 07d0 6c63", CONVERT_STATUS_TLV_PAST_END },
+};
+
+START_TEST(request_withholding)
+{
+	struct bytes message = message_of("2263", "01010000", withholdings_asked[_i].tlv);
+	struct convert_request request;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), withholdings_asked[_i].status);
+	ck_assert(!request.has_info && !request.tlvs.data);
+	bytes_fini(&message);
+}
+END_TEST
+
 /* A Silence TLV with these flags, and what may follow in the future. */
 static const struct {
 	const char *tlv;
@@ -250,6 +275,7 @@ int main(void)
 	TCase *tcase = tcase_create("read");
 
 	tcase_add_loop_test(tcase, response_withholding, 0, (int)ARRAY_SIZE(withholdings));
+	tcase_add_loop_test(tcase, request_withholding, 0, (int)ARRAY_SIZE(withholdings_asked));
 	tcase_add_loop_test(tcase, request_silence, 0, (int)ARRAY_SIZE(silences));
 	tcase_add_loop_test(tcase, silent_header, 0, (int)ARRAY_SIZE(silent_headers));
 	tcase_add_loop_test(tcase, response_echo, 0, (int)ARRAY_SIZE(echoes));

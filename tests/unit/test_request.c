@@ -79,6 +79,8 @@ static const struct {
 	  "0104 2263 1e03 0200 0102 2263 0001 0000", false, false },
 	{ "unknown type", &all, "0102 2263 6301 0000", REQUEST_ANSWER,
 	  "0104 2263 1e03 0200 0102 2263 6301 0000", false, false },
+	{ "somebody else's TLV of type 240", &all, "0103 2263 f002 0103 07d0 6c64", REQUEST_ANSWER,
+	  "0105 2263 1e04 0200 0103 2263 f002 0103 07d0 6c64", false, false },
 	{ "loopback", &all, "0106 2263 0a05 0050 00*10 ffff 7f000001", REQUEST_ANSWER,
 	  "0108 2263 1e07 0100 0106 2263 0a05 0050 00*10 ffff 7f000001", false, false },
 
