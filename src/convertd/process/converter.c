@@ -55,6 +55,9 @@ static enum outcome outcome_of_error(uint8_t code)
 		return OUTCOME_SERVER_REFUSED;
 	case CONVERT_ERROR_DESTINATION_UNREACHABLE:
 		return OUTCOME_SERVER_UNREACHABLE;
+	case CONVERT_ERROR_PRIVATE_FIRST: /* we send none of private use */
+	case CONVERT_ERROR_PRIVATE_LAST:
+		break;
 	}
 	return OUTCOME_NONE;
 }
