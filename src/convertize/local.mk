@@ -41,6 +41,14 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/status/status_print.c \
 	src/convertize/status/status_sockets.c
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
+# The objects that contain these paths. configure writes Makefile anew, so they are compiled again after it has run with other paths. The
+# names are in a variable: a rule with an object's own name would replace automake's rule for it.
+convertize_objects_with_paths = src/convertize/enable/convertize-login_session.$(OBJEXT) \
+	src/convertize/options/libconvertize_la-conf.lo \
+	src/convertize/options/libconvertize_la-option_rows.lo \
+	src/convertize/run/convertize-launch.$(OBJEXT) \
+	src/convertize/run/libconvertize_la-library.lo
+$(convertize_objects_with_paths): Makefile
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertize_LDADD = libsupervise.la libengine.la libhost.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)

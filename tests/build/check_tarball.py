@@ -4,7 +4,8 @@
 
 Makes the tarball, which has to have all files of a clone. As an ordinary user (nobody, if root runs this), whose PATH has no sbin and
 whose system has no systemd.pc, configures it without any flag, builds, installs into a home directory, checks and uninstalls it. All
-that is installed has to have a page of the manual (check_manual.py). configure is then run again with flags of the builder's own.
+that is installed has to have a page of the manual (check_manual.py). configure is then run again, with other directories, and with flags of
+the builder's own.
 CONVERT_TARBALL names a tarball that is there already.
 """
 import glob
@@ -158,6 +159,21 @@ def variables_of(tree):
         return dict(re.findall(r"^(\w+) = ?(.*)$", file.read(), re.MULTILINE))
 
 
+def check_other_directories(user, source, tree):
+    """After configure with other directories, make compiles again what contains their names."""
+    prefix = os.path.join(user.home, "prefix")
+    before = [os.path.join(prefix, "etc/convertize.conf"), os.path.join(prefix, "lib/libconvert/")]
+    after = [os.path.join(prefix, "settings/convertize.conf"), os.path.join(prefix, "lib64/libconvert/")]
+    user.run(tree, os.path.join(source, "configure"), "--prefix=" + prefix, "--sysconfdir=%s/settings" % prefix, "--libdir=%s/lib64" % prefix)
+    user.run(tree, "make", "-j2", "convertize")
+    with open(os.path.join(tree, "convertize"), "rb") as file:
+        program = file.read()
+    for text in after:
+        check(text.encode() in program, "convertize, configured again, lacks " + text)
+    for text in before:
+        check(text.encode() not in program, "convertize, configured again, still has " + text)
+
+
 def check_own_flags(user, source):
     """The builder's own flags win, and what he leaves out is left out."""
     def configured(name, *arguments):
@@ -207,6 +223,7 @@ def main():
                                       env={**os.environ, "CONVERT_BUILDDIR": tree}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             check(hardened.returncode == 0, hardened.stdout)
             check_installation(user, tree)
+            check_other_directories(user, source, tree)
             check_own_flags(user, source)
         except Wrong as wrong:
             print("FAIL: %s" % wrong)
