@@ -122,6 +122,7 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 /*
  * path_probe_send_to() - likewise, to any address
  * @source: IPv4 as v4-mapped; ::: the kernel chooses; @device: index of the interface to bind to; 0: none
+ * errno has the kernel's reason if it refuses.
  */
 bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, const struct in6_addr *source, int device, bool plain);
 

@@ -60,6 +60,7 @@ struct probes {
 		struct path_probe probe;
 	} list[PATHS_OUTAGES_MAX];
 	size_t count;
+	bool told; /* that none can be sent */
 };
 
 struct renewer {
@@ -74,6 +75,17 @@ static void drop(struct probes *probes, size_t at)
 	probes->list[at] = probes->list[--probes->count];
 }
 
+/* Reports, once, that SYNs can't be sent because something around this process forbids it. Other errors may be over soon. */
+static void tell_forbidden(struct probes *probes, int error)
+{
+	if (probes->told || (error != EAFNOSUPPORT && error != EPERM && error != EACCES))
+		return;
+	probes->told = true;
+	paths_say("silent networks can't be asked whether they work again: %s; what confines this service has to permit TCP "
+		  "(RestrictAddressFamilies=AF_INET AF_INET6)",
+		  strerror(error));
+}
+
 /* Sends a SYN over the device @index, and drops an earlier one from the same address. */
 static void probe_send(struct probes *probes, const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
 {
@@ -82,9 +94,12 @@ static void probe_send(struct probes *probes, const union sockaddr_ip *local, un
 	for (size_t i = probes->count; i-- > 0;)
 		if (sockaddr_ip_equal(&probes->list[i].local, local))
 			drop(probes, i);
-	if (probes->count < PATHS_OUTAGES_MAX &&
-	    path_probe_send_to(&probes->list[probes->count].probe, peer, &source, (int)index, true))
+	if (probes->count == PATHS_OUTAGES_MAX)
+		return;
+	if (path_probe_send_to(&probes->list[probes->count].probe, peer, &source, (int)index, true))
 		probes->list[probes->count++].local = *local;
+	else
+		tell_forbidden(probes, errno);
 }
 
 /* Sets @out to the probes' descriptors for poll(2), so that each answer counts at once. Returns their number. */

@@ -8,12 +8,17 @@ import shlex
 import subprocess
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, patience, wait_until, waits
-from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, ip, serve, state, subflows
+from convertlab.paths import DEVICES, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflows
 from convertlab.systemd import PLACE, Systemd
 from test_convertize_doctor import WITHOUT_NET_ADMIN
+from test_metered import WITHOUT_NETLINK
 
 NOBODY = 65534
-EXPOSURE_MAX = 1.5
+# systemd counts as exposure: the host's network, Internet sockets, addresses without limits, one capability, and /proc; each systemd weighs
+# a little differently
+EXPOSURE_MAX = 1.9
+# socket(AF_INET, …) fails with EAFNOSUPPORT.
+WITHOUT_INTERNET = WITHOUT_NETLINK.replace("(0x15, 0, 1, 16)", "(0x15, 0, 1, 2)")
 
 
 # --- errors --------------------------------------------------------------------------------------------
@@ -129,14 +134,24 @@ def test_the_configuration_file():
 # --- as a service --------------------------------------------------------------------------------------
 
 
+def unit_text(lab):
+    """The text of convertize-paths.service as it is installed."""
+    with open(os.path.join(lab.build.directory, "contrib/systemd/convertize-paths.service"), encoding="ascii") as file:
+        return file.read()
+
+
+def as_nobody(unit):
+    """The text of a unit with a user that exists."""
+    return unit.replace("=convertize\nGroup=convertize", "=nobody\nGroup=nogroup")
+
+
 def test_the_unit():
     """Under the real systemd: it starts with its one capability, reloads, recovers from a kill, and leaves nothing behind."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         before = state(lab)
         with Systemd(lab, host=lab.client) as systemd:
-            with open(os.path.join(lab.build.directory, "contrib/systemd/convertize-paths.service"), encoding="ascii") as file:
-                unit = file.read()
+            unit = unit_text(lab)
             exposure = systemd.run("sh", "-c", "cat >/run/convertize-paths.service; systemd-analyze --no-pager security --offline=true "
                                    "/run/convertize-paths.service", input=unit, check=False).stdout
             level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", exposure)
@@ -146,7 +161,7 @@ def test_the_unit():
             systemd.run("cp", lab.build.program("convertize"), PLACE + "/convertize")
             unit = re.sub(r"ExecStart=\S*/convertize paths --manage", "ExecStart=%s/convertize paths --manage --config none %s" % (
                 PLACE, " ".join((*DEVICES, "--quota", "lte=5G/month"))), unit)
-            systemd.write("convertize-paths.service", unit.replace("=convertize\nGroup=convertize", "=nobody\nGroup=nogroup"))
+            systemd.write("convertize-paths.service", as_nobody(unit))
             systemd.systemctl("daemon-reload")
             systemd.systemctl("start", "convertize-paths")
             equal(len(endpoints(lab)), 4, "endpoints once it has started")
@@ -184,6 +199,46 @@ def test_the_unit():
                        10, "the rules to go")
             equal(shown()["managed"], True, "whether a user sees a manager that has no network")
             return "exposure %s" % level[1]
+
+
+def test_the_units_sandbox():
+    """The unit permits what the service needs: within it, probes over each network, by IPv4 and IPv6, get the converter's answers."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        unit = unit_text(lab)
+        families = re.search(r"^RestrictAddressFamilies=(.*)$", unit, re.MULTILINE)[1].split()
+        equal(sorted(families), ["AF_INET", "AF_INET6", "AF_NETLINK", "AF_UNIX"], "the families that the service uses")
+        check("\nIPAddressDeny=" not in unit and "\nIPAddressAllow=" not in unit, "packets are dropped:\n" + unit)
+        lab.convertd()
+        with Systemd(lab, host=lab.client) as systemd:
+            systemd.run("cp", lab.build.program("convertize"), PLACE + "/convertize")
+            unit = re.sub("^(?:Restart|WatchdogSec)=.*\n", "", unit, flags=re.MULTILINE)
+            unit = unit.replace("Type=notify\n", "Type=oneshot\nStandardOutput=file:%s/answers\n" % PLACE)
+            unit = re.sub("^ExecStart=.*$", "ExecStart=%s/convertize paths --json --config none %s" % (PLACE, " ".join(
+                (*DEVICES, "--converter", lab.converter.addr4, "--converter", lab.converter.addr6))), unit, flags=re.MULTILINE)
+            systemd.write("asks.service", as_nobody(unit))
+            systemd.systemctl("daemon-reload")
+            systemd.systemctl("start", "asks", check=False)
+            found = json.loads(systemd.run("cat", PLACE + "/answers").stdout)["networks"]
+            equal([(row["address"], row["works"]) for row in found if not row["works"]], [], "networks over which no answer came")
+            equal(len(found), 4, "networks")
+
+
+@long
+def test_a_forbidden_probe():
+    """Where a filter forbids Internet sockets, the manager says once that it can't ask a silent network."""
+    with Lab() as lab:
+        bare(lab)
+        serve(lab)
+        with PathManager(lab, wrapper=["python3", "-c", WITHOUT_INTERNET]) as manager:
+            running = download(lab, 90000000)
+            wait_until(lambda: carried(lab)["lte"] > 10000000, 20, "a subflow that has been in use for some looks")
+            lab.lte.down()
+            manager.said("lte 10.2.0.2: silent; ")
+            manager.said("can't be asked whether they work again: Address family not supported by protocol")
+            lab.lte.up()
+            arrives(running)
+            equal(manager.process.log_text().count("can't be asked"), 1, "how often it says so")
 
 
 # --- output -----------------------------------------------------------------------------------------
