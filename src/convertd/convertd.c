@@ -93,7 +93,7 @@ static void reload(struct convertd *convertd)
 	monitor_count_reload(convertd->monitor, false);
 	convertd_settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
-		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+		  problems.count > 1 ? "; and more, which --config FILE --check-config shows" : "");
 	if (sandbox_denies_files() && strstr(problems.first, strerror(EACCES)))
 		log_info("files and Unix sockets in directories that weren't named at the start are out of "
 			 "reach; start convertd anew, or with --no-landlock");
@@ -442,7 +442,9 @@ static int answer(const struct convertd_settings *settings)
 		return clients_change(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
-		printf("convertd: the configuration is right\n");
+		puts(settings->config.name[0] ?
+			     "convertd: the configuration is right" :
+			     "convertd: the command line is right; no configuration file was read, name it with --config FILE");
 		break;
 	}
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -41,7 +41,10 @@ def test_check_config():
         program = lab.build.program("convertd")
         path = write(lab, "# ours", "listen 10.9.0.1:1234", "log-level = debug", "drop-foreign-syns")
         result = lab.converter.run([program, "--config", path, "--check-config"])
-        check("right" in result.stdout and not result.stderr, result)
+        equal((result.stdout, result.stderr), ("convertd: the configuration is right\n", ""), "what it says of a file")
+        # a right command line says nothing about a file that it doesn't name
+        result = lab.converter.run([program, "--listen", "10.9.0.1:1234", "--check-config"])
+        check("no configuration file was read" in result.stdout and "--config FILE" in result.stdout and not result.stderr, result)
         path = write(lab, "", "listen 10.9.0.1", "log-level loud", "lisen [::]:1", "--listen [::]:1")
         for words in (["--check-config"], []):
             result = lab.converter.run([program, "--config", path, *words], check=False)
