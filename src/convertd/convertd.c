@@ -392,9 +392,10 @@ static int run(struct convertd *convertd, struct convertd_settings *settings)
 	return ready ? warden_run(warden) : EXIT_FAILURE;
 }
 
-/* Makes a key file that nobody else can read (--make-key), unless the file exists. Returns the exit status. */
-static int make_key(const char *path)
+/* Makes a key file that only its owner and convertd can read (--make-key), unless the file exists. Returns the exit status. */
+static int make_key(const struct convertd_settings *settings)
 {
+	const char *path = settings->make_key.name;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
 
@@ -405,7 +406,7 @@ static int make_key(const char *path)
 			error == EEXIST ? "; convertd(8) says how to add a key to it" : "");
 		return EXIT_FAILURE;
 	}
-	error = cookies_write_key(file);
+	error = user_set_rights(&settings->user, fd) < 0 ? -errno : cookies_write_key(file);
 	if (fclose(file) != 0 && !error)
 		error = -errno;
 	if (!error)
@@ -434,7 +435,7 @@ static int answer(const struct convertd_settings *settings)
 		printf("convertd (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
 		break;
 	case SETTINGS_MAKE_KEY:
-		return make_key(settings->make_key.name);
+		return make_key(settings);
 	case SETTINGS_STATUS:
 		return ask(settings);
 	case SETTINGS_NEW_CLIENT:

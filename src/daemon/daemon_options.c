@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <grp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,18 +193,62 @@ static bool check_kind(const struct stat *st, const char *path, const uid_t *own
 	return false;
 }
 
+#define SYSTEM_UID_MAX 999 /* by convention services run under numbers up to this one, and people under higher ones */
+#define GROUP_NAME_MAX 64
+#define RIGHT_REMEDY_MAX 128
+
+/* Writes the group's name, or its number. It asks no service, which takes calls that a daemon's sandbox forbids at a reload. */
+static const char *name_group(gid_t gid, char name[static GROUP_NAME_MAX])
+{
+	FILE *file = fopen("/etc/group", "re");
+	const struct group *group = NULL;
+
+	do
+		group = file ? fgetgrent(file) : NULL;
+	while (group && group->gr_gid != gid);
+	if (group)
+		snprintf(name, GROUP_NAME_MAX, "%s", group->gr_name);
+	else
+		snprintf(name, GROUP_NAME_MAX, "%u", (unsigned)gid);
+	if (file)
+		fclose(file);
+	return name;
+}
+
+/* Returns the remedy for a file that this process may not open; "" if the rights of files aren't the cause. @error: errno of open() */
+static const char *find_right(const char *path, int error, char remedy[static RIGHT_REMEDY_MAX])
+{
+	char name[GROUP_NAME_MAX];
+	struct stat st;
+
+	remedy[0] = '\0';
+	if (error != EACCES)
+		return remedy;
+	if (stat(path, &st) < 0)
+		return errno == EACCES ? "; chmod +x the directories above it" : remedy;
+	/* its group may read it: something else denies it, such as a sandbox */
+	if (st.st_gid == getegid() && st.st_mode & S_IRGRP)
+		return remedy;
+	/* a person's own group would take the file from the service */
+	if (geteuid() == 0 || geteuid() > SYSTEM_UID_MAX)
+		return "; be root, or chgrp it to the service's group and chmod 640 it";
+	snprintf(remedy, RIGHT_REMEDY_MAX, "; let its group read it: chgrp %s and chmod 640 it", name_group(getegid(), name));
+	return remedy;
+}
+
 char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems)
 {
-	char quote[PROBLEM_QUOTE_MAX], *text;
+	char quote[PROBLEM_QUOTE_MAX], remedy[RIGHT_REMEDY_MAX], *text;
 	struct stat st;
-	int fd;
+	int fd, error;
 
 	/* O_NONBLOCK: without it, the open of a FIFO would wait for a writer. Anything but a regular file is refused below. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		problems_add(problems, place, "%s can't be read: %s", problems_quote(path, quote),
-			     strerror(errno));
+		error = errno;
+		problems_add(problems, place, "%s can't be read: %s%s", problems_quote(path, quote),
+			     strerror(error), find_right(path, error, remedy));
 		if (fd >= 0)
 			close(fd);
 		return NULL;

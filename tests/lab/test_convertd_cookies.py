@@ -235,13 +235,47 @@ def test_both():
 # --- files --------------------------------------------------------------------------------------------------------
 
 
+def hidden(path):
+    """Tells whether only the owner can use the file, and the group read it: on a machine with the group convertd, that."""
+    return os.stat(path).st_mode & 0o7737 == 0o600
+
+
+# Runs a command that sees an /etc with the group convertd, and the file $1 as convertd.conf.
+INSTALLED = """
+mount -t tmpfs none /mnt && mkdir /mnt/convertd && cp "$1" /mnt/convertd/convertd.conf || exit
+cp /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /mnt 2>/dev/null
+{ grep -v ^convertd: /etc/group; echo convertd:x:%d:; } >/mnt/group
+mount --bind /mnt /etc && shift && exec "$@"
+"""
+GROUP = 4711
+
+
+def installed(lab, *lines):
+    """Returns the words in front of a command on a host where convertd is installed. lines: of convertd.conf"""
+    return ["unshare", "--mount", "sh", "-c", INSTALLED % GROUP, "sh", write(lab, "installed.conf", *lines)]
+
+
+def test_files_of_the_service():
+    """A key file, or a list of cookies, that root makes can be read by the group convertd, if there is one, and by no others."""
+    with near() as lab:
+        program = lab.build.program("convertd")
+        # an ordinary user's namespace lacks the group
+        wanted = (0o600, 0) if sandbox.in_user_namespace() else (0o640, GROUP)
+        keys, listed = (os.path.join(lab.directory, name) for name in ("keys", "list"))
+        lab.converter.run([*installed(lab), program, "--make-key", keys])
+        lab.converter.run([*installed(lab), program, "--cookie-list", listed, "--new-client", "phone"])
+        for path in (keys, listed):
+            found = os.stat(path)
+            equal((found.st_mode & 0o7777, found.st_gid), wanted, "rights and group of " + path)
+
+
 def test_files():
     """--make-key makes a file that --cookie-key takes, and overwrites none; convertd refuses files that others can read, and short keys."""
     with near() as lab:
         program = lab.build.program("convertd")
         path = os.path.join(lab.directory, "made")
         lab.converter.run([program, "--make-key", path])
-        equal(os.stat(path).st_mode & 0o7777, 0o600, "its mode")
+        check(hidden(path), "others can read it")
         lab.converter.run([program, "--cookie-key", path, "--check-config"])
         with open(path, encoding="ascii") as file:
             before = file.read()
@@ -349,12 +383,12 @@ def test_a_new_client():
 
 
 def test_the_last_client():
-    """A list without clients is valid and admits nobody; only its owner can read a new list."""
+    """A list without clients is valid and admits nobody; others can't read a new list."""
     with near() as lab, Server(lab, 80):
         path = os.path.join(lab.directory, "new")
         command = [lab.build.program("convertd"), "--cookie-list", path]
         lab.converter.run([*command, "--new-client", "phone"])
-        equal(os.stat(path).st_mode & 0o7777, 0o600, "rights")
+        check(hidden(path), "others can read it")
         with open(path, encoding="ascii") as file:
             cookie = file.read().split()[0].encode()
         with converter(lab, "--cookie-list", path) as process:

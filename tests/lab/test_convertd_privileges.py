@@ -132,6 +132,25 @@ def test_files_that_a_reload_cannot_read():
                 equal(client.send(server.connect()).answer()[4:7].hex(), "1e0503", "the answer without a cookie")
 
 
+def test_remedy_for_a_file_that_cannot_be_read():
+    """A service learns which group needs the right. A person isn't told to take the file from the service."""
+    need("setpriv", "util-linux")
+    with near() as lab:
+        # other users may have no access to the build directory
+        program = os.path.join(lab.directory, "convertd")
+        shutil.copy(lab.build.program("convertd"), program)
+        keys = write(lab, "keys", KEY, 0o600)
+        closed = os.path.join(lab.directory, "closed")
+        os.mkdir(closed, 0o700)
+        for number, path, said in ((1, keys, "; let its group read it: chgrp %s and chmod 640 it" % grp.getgrgid(1).gr_name),
+                                   (1, os.path.join(closed, "keys"), "; chmod +x the directories above it"),
+                                   (12345, keys, "; be root, or chgrp it to the service's group and chmod 640 it")):
+            result = lab.converter.run(["setpriv", "--reuid", number, "--regid", number, "--clear-groups", program, "--cookie-key", path,
+                                        "--check-config"], check=False)
+            equal(result.returncode, 2, "the status: " + result.stderr)
+            check(result.stderr.endswith("can't be read: %s%s\n" % (os.strerror(errno.EACCES), said)), result.stderr)
+
+
 def test_secrets_of_the_user():
     """A key file may belong to --user, though root reads it at the start; another user's may not."""
     user = nobody()

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <libgen.h>
 #include <limits.h>
 #include <sodium.h>
@@ -31,9 +30,6 @@
 #ifdef HAVE_LIBQRENCODE
 #include <qrencode.h>
 #endif
-
-/* contrib/sysusers.d makes it. */
-#define USUAL_GROUP "convertd"
 
 /* Random bytes of a cookie; their text takes a third more. */
 #define COOKIE_BYTES 18
@@ -98,19 +94,12 @@ static bool list_open(struct list *list, const struct convertd_settings *setting
 	return list->text != NULL;
 }
 
-/*
- * Gives the new file the rights of the old one. Without one, the group of --user may read it, or the one that the service
- * manager usually gives convertd. Returns 0 or -1 with errno set.
- */
+/* Gives the new file the rights of the old one, or if there is none those of new secrets. Returns 0 or -1 with errno set. */
 static int set_rights(int fd, const struct list *list, const struct convertd_settings *settings)
 {
-	const struct group *group = getgrnam(USUAL_GROUP);
-
-	if (list->exists)
-		return fchown(fd, list->st.st_uid, list->st.st_gid) < 0 ? -1 : fchmod(fd, list->st.st_mode & 07777);
-	if (geteuid() != 0 || (!settings->user.name[0] && !group))
-		return fchmod(fd, 0600);
-	return fchown(fd, 0, settings->user.name[0] ? settings->user.gid : group->gr_gid) < 0 ? -1 : fchmod(fd, 0640);
+	if (!list->exists)
+		return user_set_rights(&settings->user, fd);
+	return fchown(fd, list->st.st_uid, list->st.st_gid) < 0 ? -1 : fchmod(fd, list->st.st_mode & 07777);
 }
 
 static bool write_all(int fd, const char *text, size_t len)

@@ -8,12 +8,16 @@
 #include "daemon/log.h"
 #include "convertd/policy/cookies.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define USUAL_GROUP "convertd" /* contrib/sysusers.d makes it */
 
 /* Hands the text of a file with secrets to @add, and wipes it. */
 static void read_secrets(struct convertd_settings *settings, const struct settings_path *path,
@@ -121,6 +125,8 @@ struct convertd_settings *convertd_settings_read(int argc, char *argv[], struct 
 		if (settings->action <= SETTINGS_REMOVE_CLIENT) {
 			finish(settings, problems);
 			find_user(settings, problems);
+		} else if (settings->action == SETTINGS_MAKE_KEY) {
+			find_user(settings, problems);
 		}
 		if (settings->action <= SETTINGS_CHECK) {
 			set_source_key(&settings->sources);
@@ -187,4 +193,16 @@ bool user_find(struct user *user, struct problems *problems)
 	}
 	user->gid = group->gr_gid;
 	return true;
+}
+
+int user_set_rights(const struct user *user, int fd)
+{
+	const struct group *group = getgrnam(USUAL_GROUP);
+
+	if (geteuid() != 0 || (!user->name[0] && !group))
+		return fchmod(fd, 0600);
+	if (fchown(fd, 0, user->name[0] ? user->gid : group->gr_gid) == 0)
+		return fchmod(fd, 0640);
+	/* root of a user namespace that lacks this group, or without CAP_CHOWN */
+	return errno == EINVAL || errno == EPERM ? fchmod(fd, 0600) : -1;
 }

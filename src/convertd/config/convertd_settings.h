@@ -42,6 +42,13 @@ struct user {
  */
 bool user_find(struct user *user, struct problems *problems);
 
+/*
+ * user_set_rights() - let convertd read a new file of secrets
+ * The user's group may read it if root has made it, or without a user the group that the service manager usually gives convertd. If there
+ * is no such group, only the owner may. Returns 0 or -1 with errno set.
+ */
+int user_set_rights(const struct user *user, int fd);
+
 #define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
 #define SETTINGS_CONFIG_DEFAULT "/etc/convertd/convertd.conf" /* read by --new-client and --remove-client if no file is named */
 #define SETTINGS_WORKERS_MAX 256
