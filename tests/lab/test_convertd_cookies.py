@@ -382,6 +382,19 @@ def test_a_new_client():
             equal(gone.returncode, 1, "a client that isn't there")
 
 
+def test_settings_of_a_new_client():
+    """The client's address is that of /etc/convertd/convertd.conf, also if the command line names the list; or of --config's file."""
+    with near() as lab:
+        program = lab.build.program("convertd")
+        words = [*installed(lab, "own-address 192.0.2.9", "listen [::]:444", "cookie-list /nonexistent/list"), program, "--cookie-list",
+                 os.path.join(lab.directory, "list")]
+        other = write(lab, "other.conf", "own-address 192.0.2.8")
+        for name, options, address in (("laptop", (), "192.0.2.9:444"), ("phone", ("--config", other), "192.0.2.8:1234"),
+                                       ("tablet", ("--listen", "192.0.2.7:445"), "192.0.2.9:445")):
+            said = lab.converter.run([*words, *options, "--new-client", name]).stdout
+            equal(said.splitlines()[0], "converter " + address, "the first line for the " + name)
+
+
 def test_the_last_client():
     """A list without clients is valid and admits nobody; others can't read a new list."""
     with near() as lab, Server(lab, 80):

@@ -101,10 +101,10 @@ static bool is_about_client(const struct convertd_settings *settings)
 	return settings->action == SETTINGS_NEW_CLIENT || settings->action == SETTINGS_REMOVE_CLIENT;
 }
 
-/* Chooses the usual configuration file, if there is one, where the command line names neither a file nor a list of cookies. */
+/* Chooses the usual configuration file, if there is one that can be read, where the command line names none. */
 static void choose_config(struct convertd_settings *settings)
 {
-	if (!settings->config.name[0] && !settings->cookie_list.name[0] && access(SETTINGS_CONFIG_DEFAULT, R_OK) == 0)
+	if (!settings->config.name[0] && access(SETTINGS_CONFIG_DEFAULT, R_OK) == 0)
 		strcpy(settings->config.name, SETTINGS_CONFIG_DEFAULT);
 }
 
