@@ -36,13 +36,14 @@ START_TEST(request_that_the_rfc_forbids_is_never_sent)
 }
 END_TEST
 
-START_TEST(safer_way_that_fails_is_the_converters_failure)
+START_TEST(safer_way_that_fails_at_once_lets_no_converter_rest)
 {
 	expect_on(dial_begin(false));
 	kernel.connects = -EPERM;
 	said();
 	expect_on(dial_anew(&dial, ASK_MPTCP, &end));
-	ck_assert(is_logged("converter 192.0.2.1:1234: Operation not permitted, left alone for 30 s"));
+	ck_assert(is_logged("converter 192.0.2.1:1234: Operation not permitted, before a packet was sent"));
+	ck_assert(!converters_rests(0, clock_seconds()));
 	expect_said("connect 1; end; syn 2 data; ");
 	/* and one that succeeds is none */
 	kernel.connects = 0;
@@ -308,7 +309,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_is_the_converters_failure, first_look_leaves_time_to_ask_the_path,
+		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_at_once_lets_no_converter_rest, first_look_leaves_time_to_ask_the_path,
 		front_end_wakes_for_the_earlier_of_converter_and_path, survey_of_the_attempt_before_ends, blind_request_forgets_the_attempt_before,
 		other_ways_keep_what_was_learned, deferred_syn_carries_the_learned_cookie, numbered_request_is_answered_before_it_is_repeated,
 		request_over_tcp_says_so, blind_request_has_no_repeat_key_if_the_converter_ignores_repeats,

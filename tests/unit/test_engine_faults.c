@@ -18,7 +18,7 @@ const char *__tsan_default_options(void)
 	return "report_signal_unsafe=0";
 }
 
-START_TEST(second_attempt_that_fails_at_once_is_the_converters_failure)
+START_TEST(second_attempt_that_fails_at_once_lets_no_converter_rest)
 {
 	expect_on(dial_begin(false));
 	synack(TAKEN);
@@ -27,7 +27,8 @@ START_TEST(second_attempt_that_fails_at_once_is_the_converters_failure)
 	ck_assert_int_eq(step(), DIAL_DIRECT);
 	ck_assert_int_eq(end.error, EPERM);
 	ck_assert_str_eq(end.reason, "Operation not permitted");
-	ck_assert(is_logged("converter 192.0.2.1:1234: Operation not permitted, left alone for 30 s"));
+	ck_assert(is_logged("converter 192.0.2.1:1234: Operation not permitted, before a packet was sent"));
+	ck_assert(!converters_rests(0, clock_seconds()));
 	ck_assert_uint_eq(kernel.begun, 3); /* the first one, the one with the cookie, and the other converter */
 }
 END_TEST
@@ -585,7 +586,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		second_attempt_that_fails_at_once_is_the_converters_failure,
+		second_attempt_that_fails_at_once_lets_no_converter_rest,
 		safer_way_that_the_socket_cannot_take_is_the_converters_failure, syn_that_is_refused_without_data_fails,
 		syn_in_progress_goes_on_without_its_data, request_that_cannot_be_sent_fails_with_its_errno,
 		early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_failure,
