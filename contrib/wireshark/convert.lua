@@ -199,7 +199,8 @@ convert.experts = e
 -- --- TLVs ----------------------------------------------------------------------------------------------------------------
 --
 -- A context says what the functions below have to know of the message: tvb; limit, how many bytes of the tvb may be read;
--- from_client; quoted, whether it is the message in an Error TLV, whose faults are no news; found, what has been learned from it.
+-- from_client; quoted, whether it is the message in an Error TLV, whose faults are no news; short, whether the capture lacks bytes of the
+-- packet, so that a missing end is no fault; found, what has been learned from it.
 
 local function complain(context, item, name, text)
 	if context.quoted then
@@ -569,12 +570,20 @@ local function read_tlv(context, tree, offset, finish, seen)
 	return stop
 end
 
+local function note_incomplete(context, item, text)
+	context.found.incomplete = true
+	context.found.fault = context.short and "not all captured" or "incomplete"
+	if not context.short then
+		complain(context, item, "total_length.past_end", text)
+	end
+end
+
 -- Adds a message: the fixed header and as many TLVs as are there. Returns how long it is by its header.
 function read_message(context, tree, offset)
 	local start, limit, tvb, found = offset, context.limit, context.tvb, context.found
 	found.names = {}
 	if limit - offset < HEADER_LEN then
-		complain(context, tree:add(f.data, tvb(offset, limit - offset)), "total_length.past_end", "The fixed header is cut")
+		note_incomplete(context, tree:add(f.data, tvb(offset, limit - offset)), "The fixed header is cut")
 		return limit - offset
 	end
 	local version, words, magic = tvb(offset, 1):uint(), tvb(offset + 1, 1):uint(), tvb(offset + 2, 2):uint()
@@ -599,9 +608,7 @@ function read_message(context, tree, offset)
 		return finish - start
 	end
 	if finish > limit then
-		found.fault = "incomplete"
-		complain(context, length_item, "total_length.past_end", string.format("The message has %d bytes, of which %d are there",
-			words * WORD, limit - start))
+		note_incomplete(context, length_item, string.format("The message has %d bytes, of which %d are there", words * WORD, limit - start))
 	end
 	local seen, first = {}, offset < limit and tvb(offset, 1):uint()
 	while offset and offset < finish and offset < limit do
@@ -619,7 +626,11 @@ end
 -- --- streams: where the messages are, and what is relayed ------------------------------------------------------------------
 --
 -- A stream has two sides, request and answer. A side's state is nil until its first bytes are seen, then "foreign" if these are no
--- message, "waiting" while TCP puts a message together, "cut" while one continues that nobody puts together, and "done" behind it.
+-- message, "waiting" while TCP puts a message together, "cut" while one continues that nobody puts together, and "done" behind it. Of a
+-- message, bytes is the beginning, as captured; have is how many bytes the packets so far had; len is the message's own length, nil while
+-- the header isn't whole.
+--
+-- A capture may lack the end of each packet. So what was sent, reported_len(), decides where a message ends; len() is what can be read.
 
 -- Both are emptied when a capture is opened or dissected anew.
 local streams = {} -- lists of streams by their two ports
@@ -645,6 +656,27 @@ local function judge(tvb)
 	end
 	local first = len > HEADER_LEN and tvb(HEADER_LEN, 1):uint() or 0
 	return tvb(0, 1):uint() == 1 and first > 0 and RULES[first] ~= nil and "broken" or nil
+end
+
+-- Returns how long the message is that begins with these bytes; nothing as long as the rest of the header may still come. It never comes
+-- if the capture lacks it, but then the second byte will do.
+local function message_length(tvb)
+	local len = tvb:len()
+	if len < HEADER_LEN and (len < 2 or len == tvb:reported_len()) then
+		return nil
+	end
+	return math.max(tvb(1, 1):uint() * WORD, HEADER_LEN)
+end
+
+-- Takes the next part of a header that nobody puts together. Returns false if it turns out to be none.
+local function continue_header(side, tvb)
+	side.bytes = side.bytes .. tvb(0, math.min(tvb:len(), HEADER_LEN - #side.bytes)):bytes():raw()
+	if #side.bytes < HEADER_LEN then
+		return tvb:len() == tvb:reported_len()
+	end
+	local magic = side.bytes:byte(3) * 256 + side.bytes:byte(4)
+	side.len = math.max(side.bytes:byte(2) * WORD, HEADER_LEN)
+	return magic == MAGIC or magic == SILENT_MAGIC
 end
 
 -- Says whether this is a message beyond doubt: a header, and TLVs that fill what it says exactly.
@@ -715,14 +747,18 @@ end
 -- What these bytes are, by what came before them on their side: "message", "continuation", "relayed", or nothing if they aren't ours.
 local function continue(side, tvb)
 	if side.state == nil then
-		return judge(tvb) and "message" or nil
+		return judge(tvb) and (message_length(tvb) or tvb:len() == tvb:reported_len()) and "message" or nil
 	elseif side.state == "foreign" then
 		return is_certain(tvb) and "message" or nil
 	elseif side.state == "cut" then
+		if not side.len and not continue_header(side, tvb) then
+			side.state = "foreign"
+			return nil
+		end
 		return "continuation"
 	elseif side.state == "waiting" then
 		return starts_with(tvb, side.bytes) and judge(tvb) and "message" or nil
-	elseif side.bytes ~= "" and starts_with(tvb, side.bytes) then
+	elseif #side.bytes >= HEADER_LEN and starts_with(tvb, side.bytes) then
 		return "message" -- it was sent again
 	end
 	return "relayed"
@@ -841,7 +877,7 @@ local function is_behind_gap()
 	return difference ~= 0 and math.abs(difference) < 2 ^ 40 -- otherwise the preference for relative numbers is off
 end
 
-local function dissect_relayed(tvb, pinfo, tree, call)
+local function dissect_relayed(tvb, pinfo, tree, call, whole)
 	local stream, side = call.stream, call.side
 	local item = tree:add(convert, tvb(0, 0))
 	item:append_text(", relayed stream" .. (stream.server and " of " .. stream.server or ""))
@@ -858,7 +894,7 @@ local function dissect_relayed(tvb, pinfo, tree, call)
 		item:add_proto_expert_info(e["next.gap"])
 		data_dissector:call(tvb, pinfo, tree)
 	else
-		hand_on(tvb, pinfo, tree, item, stream, call.from_client, tvb:len() == tvb:reported_len())
+		hand_on(tvb, pinfo, tree, item, stream, call.from_client, whole)
 	end
 	return tvb:len()
 end
@@ -870,10 +906,10 @@ local function learn(call, tvb, length, found, pinfo)
 		return
 	end
 	side.frame, side.time = pinfo.number, pinfo.abs_ts
-	side.bytes = tvb(0, math.min(length, tvb:len())):bytes():raw()
-	side.state = tvb:len() < length and "cut" or "done"
-	side.have, side.len = tvb:len(), length
-	side.opaque = found.error ~= nil or (found.fault ~= nil and found.fault ~= "incomplete")
+	side.bytes = tvb(0, math.min(length or HEADER_LEN, tvb:len())):bytes():raw()
+	side.state = length and tvb:reported_len() >= length and "done" or "cut"
+	side.have, side.len = tvb:reported_len(), length
+	side.opaque = found.error ~= nil or (found.fault ~= nil and not found.incomplete)
 	if call.from_client then
 		stream.port, stream.server, stream.extended = found.port, found.server, found.extended
 		stream.silent = found.silence
@@ -912,16 +948,24 @@ local function wait_for_more(tvb, pinfo, side, length)
 	return true
 end
 
+-- The next dissector may have asked TCP for more: it counts from where its own bytes begin, TCP from where ours do.
+local function move_desegmentation(pinfo, length)
+	if pinfo.desegment_len > 0 then
+		pinfo.desegment_offset = pinfo.desegment_offset + length
+	end
+end
+
 local function dissect_message(tvb, pinfo, tree, call)
 	local stream, side, from_client, len = call.stream, call.side, call.from_client, tvb:len()
-	local length = len < HEADER_LEN and HEADER_LEN or math.max(tvb(1, 1):uint() * WORD, HEADER_LEN)
-	if wait_for_more(tvb, pinfo, side, length) then
+	local length = message_length(tvb)
+	local part = math.min(len, length or HEADER_LEN)
+	if wait_for_more(tvb, pinfo, side, length or HEADER_LEN) then
 		return len
 	end
 	pinfo.cols.protocol = "Convert"
 	pinfo.conversation = convert
-	local item = tree:add(convert, tvb(0, math.min(len, length)))
-	local context = { tvb = tvb, limit = math.min(len, length), from_client = from_client, found = {} }
+	local item = tree:add(convert, tvb(0, part))
+	local context = { tvb = tvb, limit = part, from_client = from_client, short = len < tvb:reported_len(), found = {} }
 	read_message(context, item, 0)
 	local found = context.found
 	learn(call, tvb, length, found, pinfo)
@@ -930,37 +974,36 @@ local function dissect_message(tvb, pinfo, tree, call)
 		(found.fault and " [" .. found.fault .. "]" or "")
 	item:append_text(", " .. text)
 	pinfo.cols.info = "Convert " .. text
-	if len > length then
+	if len > part then
 		pinfo.cols.info:append(" | ")
 		pinfo.cols.info:fence()
 		if side.opaque then
-			data_dissector:call(tvb(length):tvb(), pinfo, tree)
+			data_dissector:call(tvb(part):tvb(), pinfo, tree)
 		else
-			hand_on(tvb(length):tvb(), pinfo, tree, item, stream, from_client, len == tvb:reported_len())
-			if pinfo.desegment_len > 0 then
-				pinfo.desegment_offset = pinfo.desegment_offset + length
-			end
+			hand_on(tvb(part):tvb(), pinfo, tree, item, stream, from_client, len == tvb:reported_len())
+			move_desegmentation(pinfo, part)
 		end
 	end
 	return len
 end
 
--- A part of a message that wasn't put together, since that is switched off; what is relayed may begin in it.
+-- A part of a message that wasn't put together, since that is switched off or the capture lacks bytes; what is relayed may begin in it.
 local function dissect_continuation(tvb, pinfo, tree, call)
-	local side = call.side
-	local rest = math.min(side.len - call.position, tvb:len())
-	local item = tree:add(convert, tvb(0, rest))
+	local side, len, reported = call.side, tvb:len(), tvb:reported_len()
+	local rest = math.min(side.len and side.len - call.position or reported, reported)
+	local item = tree:add(convert, tvb(0, math.min(rest, len)))
 	item:append_text(", continuation")
-	item:add(f.data, tvb(0, rest))
+	item:add(f.data, tvb(0, math.min(rest, len)))
 	pinfo.cols.protocol = "Convert"
 	if not pinfo.visited then
 		side.have = call.position + rest
 		side.state = side.have == side.len and "done" or "cut"
 	end
-	if rest < tvb:len() then
-		dissect_relayed(tvb(rest):tvb(), pinfo, tree, call)
+	if rest < len then
+		dissect_relayed(tvb(rest):tvb(), pinfo, tree, call, len == reported)
+		move_desegmentation(pinfo, rest)
 	end
-	return tvb:len()
+	return len
 end
 
 -- On a further subflow, returns the number of the TCP stream that is the first one: the lowest in Wireshark's list of them.
@@ -999,7 +1042,7 @@ function convert.dissector(tvb, pinfo, tree)
 	local call = look_up(tvb, pinfo)
 	if call then
 		local dissect = { message = dissect_message, continuation = dissect_continuation, relayed = dissect_relayed }
-		return dissect[call.kind](tvb, pinfo, tree, call)
+		return dissect[call.kind](tvb, pinfo, tree, call, tvb:len() == tvb:reported_len())
 	end
 	local first = (is_converter_port(pinfo.src_port) or is_converter_port(pinfo.dst_port)) and first_subflow()
 	return first and dissect_subflow(tvb, pinfo, tree, first) or 0

@@ -298,20 +298,44 @@ def test_pieces_that_nobody_joins(directory):
     equal([sorted(row) for row in found],
           [["convert.total_length.past_end"], ["convert.data"], ["convert.data", "http.request.method"],
            ["convert.total_length.past_end"], ["convert.data"], ["convert.data", "http.response.code"]], "the segments")
+    header = Flow(1).handshake().pieces(True, REQUEST + GET, 1, 2, 3).send(True, GET)
+    other = Flow(2).handshake().send(True, b"\1").send(True, b"\2\3\4\5 of something else").send(True, b"\1 and more")
+    found = dissected(directory, header.packets + other.packets, ["convert.data", "convert.relayed"],
+                      "-o", "tcp.desegment_tcp_streams:FALSE", "-Y", "tcp.len > 0")
+    equal([(row.get("convert.data"), "convert.relayed" in row) for row in found],
+          [(["01"], False), (["08"], False), (["22"], False), ([REQUEST[3:].hex()], True), (None, True),
+           (["01"], False), (None, False), (None, False)], "segments of a header, and of what begins as one")
 
 
 @with_tshark
 def test_captures_of_short_packets(directory):
-    """A capture has only the beginning of each packet: the dissector shows that part, and doesn't call it malformed."""
+    """A capture has only the beginning of some packets: the dissector shows that part, finds no fault in it, and knows what follows it."""
     packets, sizes = [], []
     for size in range(1, max(len(REQUEST + GET), len(ANSWER + OK))):
-        packets += Flow(size).handshake(REQUEST + GET, ANSWER + OK).packets
-        sizes += [40 + size] * 3
+        packets += Flow(size).handshake(REQUEST + GET, ANSWER + OK).send(True, GET).send(False, OK).packets
+        sizes += [40 + size] * 2 + [None] * 3
     path = os.path.join(directory, "short.pcap")
     write_pcap(path, packets, sizes)
-    found = rows(path, ["convert.connect.port", "convert.total_length.past_end", "convert.next.malformed"])
-    equal(sum("convert.connect.port" in row for row in found), len(packets) // 3 - 27, "requests with a Connect TLV, which ends at 28")
-    check(not any("convert.next.malformed" in row for row in found), "a packet that was cut is called malformed")
+    found = rows(path, ["convert.connect.port", "convert.total_length.past_end", "convert.next.malformed", "convert.data",
+                        "convert.relayed", "http.request.method", "http.response.code"])
+    equal(sum("convert.connect.port" in row for row in found), len(packets) // 5 - 27, "requests with a Connect TLV, which ends at 28")
+    for note in ("convert.total_length.past_end", "convert.next.malformed"):
+        check(not any(note in row for row in found), "a packet that was cut has the note " + note)
+    for size in range(2, len(packets) // 5 + 1):  # a single byte tells nothing
+        for row, http in zip(found[5 * size - 2:5 * size], ("http.request.method", "http.response.code")):
+            equal(sorted(row), ["convert.relayed"] + [http] * (size >= 28), "what follows packets of which %d bytes were captured" % size)
+
+
+@with_tshark
+def test_parts_of_messages_in_short_packets(directory):
+    """A capture lacks the end of an answer's first segment: the bytes behind the answer begin in the second one, and TCP joins them."""
+    packets = Flow().handshake(REQUEST + GET).send(False, ANSWER[:20]).send(False, ANSWER[20:] + OK[:20]).send(False, OK[20:]).packets
+    path = os.path.join(directory, "short.pcap")
+    write_pcap(path, packets, [None] * 3 + [40 + 18] + [None] * 2)
+    found = rows(path, ["convert.data", "convert.relayed", "http.response.code", "convert.total_length.past_end"])
+    equal([sorted(row) for row in found[3:]],
+          [[], ["convert.data", "convert.relayed"], ["convert.relayed", "http.response.code"]], "the answer")
+    equal(found[4]["convert.data"], [ANSWER[20:].hex()], "the rest of the answer")
 
 
 @with_tshark
