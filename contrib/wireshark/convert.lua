@@ -634,7 +634,8 @@ end
 
 -- Both are emptied when a capture is opened or dissected anew.
 local streams = {} -- lists of streams by their two ports
-local calls = {} -- by the number of the frame, and where the tvb is in it: what the first pass has decided
+local calls = {} -- by the number of the frame, and where the tvb is in it: what the first pass has decided, false if it isn't ours
+local claims_work = false -- whether TCP has called us for a connection that we had claimed
 
 local function extractor(name)
 	local known, found = pcall(Field.new, name) -- older versions lack some fields
@@ -764,11 +765,23 @@ local function continue(side, tvb)
 	return "relayed"
 end
 
--- Decides in the first pass. A new connection may have the ports of an old one; it begins with a request, unless that is one
--- to a converter behind the converter.
-local function decide(tvb, pinfo)
+-- Says whether this is another connection than the stream's, with the same ports, as Wireshark sees it: a SYN with another number begins
+-- one. Each message claims its connection (pinfo.conversation), and for a claimed one TCP calls us without looking at the ports, so
+-- that pinfo.match is none of them. Where a version or a preference doesn't keep claims, this is never true.
+local function is_another(stream, pinfo, guessed)
+	local claimed = not guessed and pinfo.match ~= pinfo.src_port and pinfo.match ~= pinfo.dst_port
+	claims_work = claims_work or claimed
+	return claims_work and not claimed and (stream.request.frame or stream.answer.frame) ~= nil
+end
+
+-- Decides in the first pass. A new connection may have the ports of an old one. Where is_another() doesn't tell, it begins with a request,
+-- unless that is one to a converter behind the converter.
+local function decide(tvb, pinfo, guessed)
 	local list, index = find_stream(pinfo)
-	local stream = list[index] or new_stream(pinfo, tvb)
+	local stream = list[index]
+	if not stream or is_another(stream, pinfo, guessed) then
+		stream = new_stream(pinfo, tvb)
+	end
 	local from_client = (stream.from == pinfo.src and stream.from_port == pinfo.src_port) == stream.from_is_client
 	local side = from_client and stream.request or stream.answer
 	local kind = continue(side, tvb)
@@ -783,17 +796,17 @@ local function decide(tvb, pinfo)
 	list[index or #list + 1] = stream
 	if not kind then
 		side.state = side.state or "foreign"
-		return nil
+		return false
 	end
 	return { stream = stream, side = side, from_client = from_client, kind = kind, position = side.have }
 end
 
--- Returns what the first pass has decided about these bytes of this frame, and decides in it.
-local function look_up(tvb, pinfo)
+-- Returns what the first pass has decided about these bytes of this frame, and decides in it. TCP asks again for bytes that aren't ours.
+local function look_up(tvb, pinfo, guessed)
 	local key = tvb:offset() .. " " .. tvb:reported_len()
 	local frame = calls[pinfo.number] or {}
-	if not pinfo.visited and not frame[key] then
-		frame[key] = decide(tvb, pinfo)
+	if not pinfo.visited and frame[key] == nil then
+		frame[key] = decide(tvb, pinfo, guessed)
 		calls[pinfo.number] = frame
 	end
 	return frame[key]
@@ -1035,22 +1048,26 @@ end
 
 -- --- what Wireshark calls --------------------------------------------------------------------------------------------------
 
-function convert.dissector(tvb, pinfo, tree)
+local function dissect(tvb, pinfo, tree, guessed)
 	if handing_on or tvb:len() == 0 then
 		return 0
 	end
-	local call = look_up(tvb, pinfo)
+	local call = look_up(tvb, pinfo, guessed)
 	if call then
-		local dissect = { message = dissect_message, continuation = dissect_continuation, relayed = dissect_relayed }
-		return dissect[call.kind](tvb, pinfo, tree, call, tvb:len() == tvb:reported_len())
+		local kinds = { message = dissect_message, continuation = dissect_continuation, relayed = dissect_relayed }
+		return kinds[call.kind](tvb, pinfo, tree, call, tvb:len() == tvb:reported_len())
 	end
 	local first = (is_converter_port(pinfo.src_port) or is_converter_port(pinfo.dst_port)) and first_subflow()
 	return first and dissect_subflow(tvb, pinfo, tree, first) or 0
 end
 
+function convert.dissector(tvb, pinfo, tree)
+	return dissect(tvb, pinfo, tree, false)
+end
+
 -- This finds converters on ports that nobody has told Wireshark about.
 convert:register_heuristic("tcp", function(tvb, pinfo, tree)
-	return not handing_on and is_certain(tvb) and convert.dissector(tvb, pinfo, tree) > 0
+	return not handing_on and is_certain(tvb) and dissect(tvb, pinfo, tree, true) > 0
 end)
 
 convert.prefs["tcp.port"] = Pref.range("TCP port(s)", ports_text, "Ports on which converters listen", 65535)
@@ -1070,5 +1087,5 @@ function convert.prefs_changed()
 end
 
 function convert.init()
-	streams, calls = {}, {}
+	streams, calls, claims_work = {}, {}, false
 end

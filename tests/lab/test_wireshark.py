@@ -400,6 +400,36 @@ def test_ports_that_come_again(directory):
           [["200"], ["200"], None, ["220"]], "answers in %s" % found)
 
 
+def same_again(port, seq, in_syn=True, answer=ANSWER + OK):
+    """A connection of the same ports as others by this function, with the same request."""
+    flow = Flow(0, port=port, seq=seq).handshake(REQUEST + GET if in_syn else b"")
+    if not in_syn:
+        flow.send(True, REQUEST + GET)
+    if answer:
+        flow.send(False, answer).send(False, OK)
+    return flow.packets
+
+
+@with_tshark
+def test_ports_and_requests_that_come_again(directory):
+    """New connections with the ports and the request of an old one: each answer belongs to its own, and a repeated SYN to the first."""
+    for port in (1234, 4321):
+        first = same_again(port, 1000)
+        packets = [first[0], *first, *same_again(port, 10 ** 6, in_syn=False), *same_again(port, 2 * 10 ** 6, answer=b""),
+                   *same_again(port, 3 * 10 ** 6), *Flow(0, port=port, seq=4 * 10 ** 6).handshake().send(True, GET).packets]
+        fields = ["tcp.stream", "frame.number", "convert.response_to", "convert.request_in", "convert.request", "convert.relayed"]
+        found = dissected(directory, packets, fields, "-2", "-Y", "tcp.len > 0")
+        streams = {}
+        for row in found:
+            streams.setdefault(row["tcp.stream"][0], []).append(row)
+        what = "port %d: %s" % (port, found)
+        for stream in "013":
+            request = [row["frame.number"] for row in streams[stream] if "convert.request" in row][0]
+            equal([row.get("convert.response_to") or row.get("convert.request_in") for row in streams[stream][-2:]], [request] * 2, what)
+        equal([["convert.request" in row for row in streams[stream]] for stream in "24"], [[True], [False]], what)
+        check("convert.relayed" not in streams["4"][0], what)
+
+
 @with_tshark
 def test_port_preference(directory):
     """On other ports than 1234 only undoubted messages reach the dissector, unless a preference names the port."""
