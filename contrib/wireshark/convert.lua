@@ -146,7 +146,8 @@ field("silence.version", "uint8", "Version")
 field("silence.flags", "uint8", "Flags", base.HEX)
 field("silence.blind", "bool", "The client can't take a response off its stream", 8, nil, 0x01)
 field("silence.mptcp", "bool", "The client's socket is one of Multipath TCP", 8, nil, 0x02)
-field("silence.limit", "uint16", "Repeat")
+field("silence.repeat", "uint16", "Repeat", base.DEC, nil, nil, "How many times the request was made before")
+field("silence.attempt", "uint64", "Attempt", base.HEX, nil, nil, "What all repeats of a request share; 0 without repeats")
 field("hold_time.version", "uint8", "Version")
 field("hold_time.flags", "uint8", "Flags", base.HEX)
 field("hold_time.limit", "uint16", "Limit in milliseconds")
@@ -442,7 +443,12 @@ local function is_ours(context, offset, finish)
 	return finish - offset >= 8 and context.tvb(offset + 2, 1):uint() == 1 and context.tvb(offset + 6, 2):uint() == MARK
 end
 
-local function read_private(kind, read)
+local function add_further_value(context, tree, offset, finish)
+	tree:add(f["tlv.value"], context.tvb(offset, finish - offset)):prepend_text("Further ")
+end
+
+-- number: the name of the 16 bits behind the flags; add_rest: what reads the words that not every TLV of this type has
+local function read_private(kind, number, read, add_rest)
 	return function(context, tree, offset, finish)
 		if not is_ours(context, offset, finish) then
 			tree:add(f["tlv.value"], context.tvb(offset + 2, finish - offset - 2))
@@ -452,16 +458,16 @@ local function read_private(kind, read)
 		end
 		tree:add(f[kind .. ".version"], context.tvb(offset + 2, 1))
 		local flags = tree:add(f[kind .. ".flags"], context.tvb(offset + 3, 1))
-		tree:add(f[kind .. ".limit"], context.tvb(offset + 4, 2))
+		tree:add(f[kind .. "." .. number], context.tvb(offset + 4, 2))
 		tree:add(f.mark, context.tvb(offset + 6, 2))
 		if offset + 8 < finish then
-			tree:add(f["tlv.value"], context.tvb(offset + 8, finish - offset - 8)):prepend_text("Further ")
+			(add_rest or add_further_value)(context, tree, offset + 8, finish)
 		end
 		return read(context, flags, context.tvb(offset + 3, 1), context.tvb(offset + 4, 2):uint())
 	end
 end
 
-local read_withholding = read_private("withholding", function(_, tree, flags, limit)
+local read_withholding = read_private("withholding", "limit", function(_, tree, flags, limit)
 	tree:add(f["withholding.no_way"], flags)
 	tree:add(f["withholding.hold_times"], flags)
 	tree:add(f["withholding.repeats"], flags)
@@ -476,20 +482,26 @@ local read_withholding = read_private("withholding", function(_, tree, flags, li
 		(corrects and ", their windows corrected" or "") .. (withheld and flags:bitfield(4, 1) == 1 and ", silence offered" or "")
 end)
 
-local read_echo = read_private("echo", function(context, _, _, limit)
+local read_echo = read_private("echo", "limit", function(context, _, _, limit)
 	context.found.echo = true
 	return context.from_client and "what follows is to come back" or string.format("%d KiB come back at most", limit)
 end)
 
-local read_silence = read_private("silence", function(context, tree, flags)
+local read_silence = read_private("silence", "repeat", function(context, tree, flags)
 	tree:add(f["silence.mptcp"], flags)
 	tree:add(f["silence.blind"], flags)
 	context.found.silence = true
 	return "no response where the SYN+ACK says it" .. (flags:bitfield(7, 1) == 1 and ", blind" or "") ..
 		(flags:bitfield(6, 1) == 1 and ", Multipath TCP" or "")
+end, function(context, tree, offset, finish)
+	if finish - offset >= 8 then
+		tree:add(f["silence.attempt"], context.tvb(offset, 8))
+		offset = offset + 8
+	end
+	add_padding(context, tree, offset, finish)
 end)
 
-local read_hold_time = read_private("hold_time", function(_, _, _, limit)
+local read_hold_time = read_private("hold_time", "limit", function(_, _, _, limit)
 	return string.format("this SYN may be withheld for %d ms at most", limit)
 end)
 

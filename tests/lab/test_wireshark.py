@@ -14,7 +14,7 @@ from convertlab import Lab, Link, check, equal, kernel, long, main, waits
 from convertlab.dissector import FAULTS, SCRIPT, Flow, dissected, need_tshark, rows, tshark
 from convertlab.golden import Library, enumeration, golden, source, vectors
 from convertlab.pcap import ACK, FIN, SYN, write_pcap
-from convertlab.peers import WITHHOLDING, connect, connect_tlv, echo, message, octets
+from convertlab.peers import WITHHOLDING, connect, connect_tlv, echo, message, octets, silent
 
 INFO = octets("01010000")
 MULTIPATH = octets("1e02")
@@ -246,6 +246,25 @@ def test_fields(directory):
     for number, (row, wanted) in enumerate(zip(found, expected)):
         equal(row, wanted, "message %d" % number)
     equal(len(found), len(expected), "messages")
+
+
+@with_tshark
+def test_words_behind_silence(directory):
+    """A Silence TLV may have an Attempt, and padding behind it or in place of it."""
+    connected, begin, attempt = connect_tlv("192.0.2.80", 80), "0100 0002 6c63", "1122334455667788"
+    wanted = (("f202" + begin, {}), ("f203" + begin + "00000000", {"padding": ["00000000"]}),
+              ("f204" + begin + attempt, {"silence.attempt": ["0x" + attempt]}),
+              ("f205" + begin + attempt + "00000000", {"silence.attempt": ["0x" + attempt], "padding": ["00000000"]}),
+              ("f205" + begin + attempt + "00000001", {"silence.attempt": ["0x" + attempt], "padding": ["00000001"]}))
+    messages = [octets(text) + connected for text, _ in wanted]
+    messages = [bytes([1, 1 + len(body) // 4]) + octets("6c63") + body for body in messages]
+    equal(messages[2], silent(connected, attempt=int(attempt, 16), repeat=2), "the message with an Attempt alone")
+    fields = ["silence.repeat", "silence.attempt", "padding", "padding.nonzero", "tlv.value"]
+    found = dissected(directory, [packet for number, data in enumerate(messages) for packet in in_a_packet(number, data, True)],
+                      ["convert." + name for name in fields])
+    for (text, its), row in zip(wanted, found):
+        equal(bool(row.pop("convert.padding.nonzero", None)), text.endswith("1"), "the note on the padding of " + text)
+        equal({name[len("convert."):]: values for name, values in row.items()}, dict(its, **{"silence.repeat": ["2"]}), text)
 
 
 def whole_of(flows, directory, *arguments):
