@@ -847,7 +847,8 @@ local tcp_ports = DissectorTable.get("tcp.port")
 local handing_on = false -- while the next dissector runs: a converter behind a converter isn't decoded
 
 local function call_next(tvb, pinfo, tree, stream)
-	if tcp_ports:get_dissector(stream.port) then
+	-- On a converter's port the table has us in place of the server's protocol, say TLS, and we would refuse the bytes.
+	if not is_converter_port(stream.port) and tcp_ports:get_dissector(stream.port) then
 		tcp_ports:try(stream.port, tvb, pinfo, tree)
 		return
 	end

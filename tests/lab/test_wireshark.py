@@ -459,6 +459,16 @@ def test_port_preference(directory):
 
 
 @with_tshark
+def test_converter_on_the_port_of_a_server(directory):
+    """A converter at port 443: the bytes of a server at port 443 are TLS, through this converter and through another one."""
+    for port in (443, 1234):
+        flow = Flow(0, port=port).handshake(connect("192.0.2.80", 443), message(TCP_HEADER)).send(True, octets("1603010005 0100000100"))
+        found = dissected(directory, flow.packets, ["frame.protocols"], "-o", "convert.tcp.port:1234,443", "-Y", "tcp.len > 0")
+        protocols = [row["frame.protocols"][0] for row in found]
+        equal([":".join(text.split(":")[3:]) for text in protocols], ["convert", "convert", "convert:tls"], "protocols over port %d" % port)
+
+
+@with_tshark
 def test_script_is_loaded_twice(directory):
     """A package's and a personal copy don't conflict."""
     path = os.path.join(directory, "made.pcap")
