@@ -608,12 +608,14 @@ function read_message(context, tree, offset)
 	if (magic ~= MAGIC and not context.silent) or version ~= 1 or words == 0 then
 		if magic ~= MAGIC and not context.silent then
 			complain(context, magic_item, "magic.bad")
-		elseif version ~= 1 then
-			complain(context, version_item, "version.unknown")
-		else
+			found.fault = "wrong magic number"
+		elseif words == 0 then -- Section 6.1 wants a reset, whatever the version is
 			complain(context, length_item, "total_length.zero")
+			found.fault = "Total Length of 0"
+		else
+			complain(context, version_item, "version.unknown")
+			found.fault = "unknown version"
 		end
-		found.fault = magic ~= MAGIC and not context.silent and "wrong magic number" or version ~= 1 and "unknown version" or "Total Length of 0"
 		if offset < limit then
 			tree:add(f.data, tvb(offset, limit - offset))
 		end
