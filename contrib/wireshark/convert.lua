@@ -846,7 +846,7 @@ end
 
 local data_dissector = Dissector.get("data")
 local tcp_ports = DissectorTable.get("tcp.port")
-local handing_on = false -- while the next dissector runs: a converter behind a converter isn't decoded
+local handing_on -- the number of the frame for which the next dissector runs: a converter behind a converter isn't decoded
 
 local function call_next(tvb, pinfo, tree, stream)
 	-- On a converter's port the table has us in place of the server's protocol, say TLS, and we would refuse the bytes.
@@ -870,8 +870,13 @@ end
 local function hand_on(tvb, pinfo, tree, item, stream, from_client, whole)
 	local side = from_client and "dst_port" or "src_port"
 	local port, can_desegment = pinfo[side], pinfo.can_desegment
-	if tvb:reported_len() == 0 then
+	if tvb:len() == 0 then
 		return
+	end
+	-- If a dissector reads bytes that the capture lacks, Wireshark 4.0 leaves it and all of our functions, past pcall(), and Lua isn't told.
+	-- So the next dissector gets a buffer that has no such bytes.
+	if not whole then
+		tvb = tvb(0, tvb:len()):tvb()
 	end
 	if not stream.port or stream.echo then
 		data_dissector:call(tvb, pinfo, tree)
@@ -879,9 +884,9 @@ local function hand_on(tvb, pinfo, tree, item, stream, from_client, whole)
 	end
 	pinfo[side] = stream.port
 	pinfo.can_desegment = can_desegment > 0 and 2 or 0 -- each level takes one off
-	handing_on = true
+	handing_on = pinfo.number
 	local fine = pcall(call_next, tvb, pinfo, tree, stream)
-	handing_on = false
+	handing_on = nil
 	pinfo[side] = port
 	pinfo.can_desegment = can_desegment
 	if not fine and whole then
@@ -1064,7 +1069,7 @@ end
 -- --- what Wireshark calls --------------------------------------------------------------------------------------------------
 
 local function dissect(tvb, pinfo, tree, guessed)
-	if handing_on or tvb:len() == 0 then
+	if handing_on == pinfo.number or tvb:len() == 0 then
 		return 0
 	end
 	local call = look_up(tvb, pinfo, guessed)
@@ -1082,7 +1087,7 @@ end
 
 -- This finds converters on ports that nobody has told Wireshark about.
 convert:register_heuristic("tcp", function(tvb, pinfo, tree)
-	return not handing_on and is_certain(tvb) and dissect(tvb, pinfo, tree, true) > 0
+	return handing_on ~= pinfo.number and is_certain(tvb) and dissect(tvb, pinfo, tree, true) > 0
 end)
 
 convert.prefs["tcp.port"] = Pref.range("TCP port(s)", ports_text, "Ports on which converters listen", 65535)

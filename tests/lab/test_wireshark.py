@@ -361,6 +361,22 @@ def test_parts_of_messages_in_short_packets(directory):
 
 
 @with_tshark
+def test_relayed_bytes_in_short_packets(directory):
+    """A capture lacks the end of relayed packets, where the next dissector would read on: it shows the rest, and what follows is as usual."""
+    cut, whole = (Flow(number).handshake(REQUEST + GET).send(False, ANSWER + OK) for number in range(2))
+    for _ in range(5):
+        cut.send(True, GET).send(False, OK)
+    whole.send(True, GET).send(False, OK)
+    path = os.path.join(directory, "short.pcap")
+    write_pcap(path, cut.packets + whole.packets, [None] * 4 + [40 + 20] * 10 + [None] * 6)
+    found = rows(path, ["tcp.stream", "http.request.method", "http.response.code", "convert.request", "convert.answer", "convert.relayed",
+                        "convert.next.malformed"], "-Y", "tcp.len > 0")
+    exchanged = [["convert.relayed", "http.request.method"], ["convert.relayed", "http.response.code"]]
+    begun = [["convert.request", "http.request.method"], ["convert.answer", "http.response.code"]]
+    equal([sorted(set(row) - {"tcp.stream"}) for row in found], begun + exchanged * 5 + begun + exchanged, "the packets of both connections")
+
+
+@with_tshark
 def test_what_follows(directory):
     """The server's port chooses the next dissector and the directions; for unknown ports the first bytes do. None follows an error."""
     def conversion(number, port, *exchange, answer=message(TCP_HEADER), converter=1234):
