@@ -772,7 +772,7 @@ local function continue(side, tvb)
 		end
 		return "continuation"
 	elseif side.state == "waiting" then
-		return starts_with(tvb, side.bytes) and judge(tvb) and "message" or nil
+		return (starts_with(tvb, side.bytes) and judge(tvb) or is_certain(tvb)) and "message" or nil -- perhaps a new connection's
 	elseif #side.bytes >= HEADER_LEN and starts_with(tvb, side.bytes) then
 		return "message" -- it was sent again
 	end

@@ -469,6 +469,16 @@ def test_ports_and_requests_that_come_again(directory):
 
 
 @with_tshark
+def test_ports_of_a_request_that_was_cut(directory):
+    """An old connection ended in the middle of its request: a new one with the same ports has its own."""
+    old = Flow(0).handshake().send(True, REQUEST[:10])
+    new = Flow(0, seq=10 ** 6).handshake(connect("192.0.2.81", 80) + GET, message(TCP_HEADER) + OK).send(True, GET)
+    found = dissected(directory, old.packets + new.packets, ["convert.connect.ip", "convert.response_to", "convert.server"], "-Y", "convert")
+    equal([value for row in found for values in row.values() for value in values],
+          ["192.0.2.81", "5", "192.0.2.81:80", "192.0.2.81:80"], "what is known of the new connection")
+
+
+@with_tshark
 def test_port_preference(directory):
     """On other ports than 1234 only undoubted messages reach the dissector, unless a preference names the port."""
     flow = Flow(0, port=9999).handshake(octets("01022262 0a050050"))
