@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_begin_wishes.py - connections begin on the networks that the user, a VPN and the networks' roles leave them"""
+import errno
 import json
 import os
 import re
+import subprocess
 
 from convertlab import Veth, check, equal, long, main, waits
 from test_begin import curl, lab_for, remembering, served
@@ -96,6 +98,34 @@ def test_never():
             seen("wifi=never")  # a blind request has nothing but its SYN, and fails
             equal([seen("wifi=never") for _ in range(2)], [works % lab.client.lte4] * 2, "directly by %s, in\n%s" % (method, lab.shim_log()))
             equal(seen("wifi=never lte=never"), "000  7", "directly, by no network, in\n" + lab.shim_log())
+
+
+AGAIN = """
+import socket, sys
+server, closed = sys.argv[1:3]
+with socket.socket() as sock:
+    for port in (int(closed), 7):
+        try:
+            sock.connect((server, port))
+            print(port, sock.getsockname()[0], flush=True)
+        except OSError as error:
+            print(port, error.errno, flush=True)
+        if port != 7:
+            sys.stdin.readline()
+"""
+
+
+def test_second_connect_of_a_socket():
+    """The network of a failed connect() isn't the program's choice: the socket's next connection takes those that are left, and no other."""
+    for wishes, seen in (("", None), ("lte=never", errno.ENETUNREACH)):
+        with lab_for() as lab:
+            served(lab)
+            process = lab.client.popen(["python3", "-c", AGAIN, lab.server.addr4, "9"], env=remembering(lab, CONVERT_PATHS=wishes),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            equal(process.stdout.readline(), "9 %d\n" % errno.ECONNREFUSED, "the first connect(), in\n" + lab.shim_log())
+            lab.client.ip("link set wifi down")
+            said, _ = process.communicate("\n", timeout=30)
+            equal(said, "7 %s\n" % (seen or lab.client.lte4), "the second one with \"%s\", in\n%s" % (wishes, lab.shim_log()))
 
 
 def told(lab, command, *words, wishes):

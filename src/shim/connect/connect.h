@@ -44,6 +44,9 @@ int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to);
  */
 bool operations_may_block(const struct conn *conn, int fd, int flags);
 
+/* Replaces an unconnected socket by one of the same kind, bound to nothing but what the application has chosen, if that is possible. */
+void operations_renew(struct conn *conn, int fd);
+
 /*
  * operations_leave_device() - replace the unconnected socket if an earlier attempt has bound it to another network than the next one's
  * If that fails, path_start_bind() does.
@@ -82,6 +85,13 @@ bool replace_may_be_mptcp(const struct conn *conn);
  * changed if it is impossible.
  */
 bool replace_socket(struct conn *conn, int fd, int domain, int protocol);
+
+/*
+ * Linux keeps the address of a failed attempt in the socket, where it looks as if the application had bound the socket to it.
+ * replace_note_address() notes it after an attempt; replace_is_bound() tells whether the socket has another one.
+ */
+void replace_note_address(struct conn *conn, int fd);
+bool replace_is_bound(const struct conn *conn, int fd);
 
 /*
  * replace_with_tcp() - replace the Multipath TCP socket that an earlier attempt has left in an IDLE @conn by a TCP one

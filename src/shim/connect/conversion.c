@@ -253,7 +253,7 @@ static bool wants_signals(int fd)
 static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct conn_call call = {
-		.bound = kernel_is_bound(fd),
+		.bound = replace_is_bound(conn, fd),
 		.fastopen_connect = kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 		.wants_signals = dial_host.settings->fail_closed && wants_signals(fd),
 	};
@@ -264,6 +264,8 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	ring_may_use = call.uses_io_uring && !operations_may_block(conn, fd, 0);
 	call.at_once = ring_may_use && ring_use_may_return(conn);
 	conn_begin(conn, fd, call);
+	if (conn->socket.left.sa.sa_family != AF_UNSPEC && !call.bound)
+		operations_renew(conn, fd); /* leaves the network of the attempt before */
 	operations_begin(conn, fd, server);
 	conn->ring_may_use = ring_may_use;
 }

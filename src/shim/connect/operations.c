@@ -166,13 +166,19 @@ static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	return ret;
 }
 
-void operations_leave_device(struct conn *conn, int fd)
+void operations_renew(struct conn *conn, int fd)
 {
 	const int domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 
-	if (path_start_needs_socket(&conn->dial.start, fd) &&
-	    replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP) && conn->socket.was_mapped)
+	if (replace_is_possible(conn) && replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP) &&
+	    conn->socket.was_mapped)
 		kernel_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+}
+
+void operations_leave_device(struct conn *conn, int fd)
+{
+	if (path_start_needs_socket(&conn->dial.start, fd))
+		operations_renew(conn, fd);
 }
 
 static int op_prepare(struct dial *dial)

@@ -109,9 +109,26 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 			   (!conn->call.bound || kernel_copy_address(fd, made) == 0) && put_in_place(conn, fd, made);
 		next_close_now(made);
 	}
-	if (replaced)
+	if (replaced) {
 		conn->socket.mptcp = mptcp;
+		conn->socket.left = (union sockaddr_ip){ .sa.sa_family = AF_UNSPEC };
+	}
 	return replaced;
+}
+
+void replace_note_address(struct conn *conn, int fd)
+{
+	if (!conn->call.bound && !kernel_address(fd, &conn->socket.left))
+		conn->socket.left.sa.sa_family = AF_UNSPEC;
+}
+
+bool replace_is_bound(const struct conn *conn, int fd)
+{
+	union sockaddr_ip address;
+
+	if (conn->socket.left.sa.sa_family != AF_UNSPEC && kernel_address(fd, &address) && sockaddr_ip_equal(&address, &conn->socket.left))
+		return false;
+	return kernel_is_bound(fd);
 }
 
 void replace_with_tcp(struct conn *conn, int fd)
@@ -120,6 +137,7 @@ void replace_with_tcp(struct conn *conn, int fd)
 
 	if (!conn->socket.mptcp || !conn_claim(conn, PHASE(IDLE), &claim))
 		return;
+	conn->call.bound = replace_is_bound(conn, fd);
 	replace_socket(conn, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 	conn_release(conn, CONN_IDLE, &claim);
 }

@@ -45,6 +45,7 @@ static enum conn_phase settle_failed(struct conn *conn, int fd, int error, const
 	conn_drop_early(conn);
 	dial_log(&conn->dial, "failed: ", reason);
 	kernel_disconnect(fd);
+	replace_note_address(conn, fd);
 	atomic_store(&conn->error, error);
 	watch_resume(conn);
 	watch_fail(conn);
@@ -79,6 +80,7 @@ static int connect_directly(struct conn *conn, int fd)
 	ret = path_start_bind_directly(&conn->dial.start, fd, &server);
 	if (ret == 0)
 		ret = operations_connect(conn, fd, &server);
+	replace_note_address(conn, fd);
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;

@@ -93,6 +93,7 @@ struct conn_socket {
 	_Atomic bool given;        /* the program about to be started gets a descriptor of it */
 	_Atomic bool watches_lost; /* it has epoll registrations that we can't make again */
 	_Atomic bool suspended;    /* its epoll registrations are removed: watch_suspend() */
+	union sockaddr_ip left;    /* the address that an attempt has left; AF_UNSPEC: none: replace_note_address() */
 	_Atomic int rcvlowat;      /* the application's SO_RCVLOWAT while ours is set, in bytes; 0: ours isn't */
 	struct kernel_keepalive keepalive; /* the application's, while the engine probes the converter */
 	struct conn_options options;
