@@ -136,8 +136,8 @@ static size_t read_request(int client, uint8_t *buf, size_t size, struct convert
 }
 
 /*
- * What to do about the request: what the RFC demands, but this converter offers none of libconvert's own TLVs (doc/private-tlvs.md).
- * A silent request gets a reset in any case, since its client would take an answer for the server's bytes.
+ * Decides what to do about the request, as the RFC demands. This converter offers none of libconvert's own TLVs (doc/private-tlvs.md).
+ * It resets a silent request in any case, since the client would take an answer for the server's bytes.
  */
 static enum convert_answer decide(const struct convert_request *request, enum convert_status status, enum convert_error_code *code)
 {

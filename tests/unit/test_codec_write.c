@@ -47,7 +47,7 @@ static void connect_multicast(struct convert_writer *w)
 	connect_with(w, "ff02::1", "");
 }
 
-/* What a parser returns has padding at its end, which isn't a part of the last option's value. */
+/* A parser returns the padding behind the last option, too. The writer must not count it as that option's value. */
 static void connect_padded(struct convert_writer *w)
 {
 	connect_with(w, "::ffff:192.0.2.1", "0402 1e02 0000 0000");

@@ -69,7 +69,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	strcat(missing, "\n");
 }
 
-/* What is named and isn't there is told, in the order in which it was named; the loopback addresses and device are there. */
+/* networks_tell_missing() names missing networks in the user's order. The loopback addresses and device aren't missing. */
 START_TEST(test_missing_networks_are_told)
 {
 	const char *const there[] = { "127.0.0.1", "lo" }, *const gone[] = { "203.0.113.77", "nosuch0", "2001:db8::77" };
@@ -97,7 +97,7 @@ START_TEST(test_missing_networks_are_told)
 }
 END_TEST
 
-/* What the doctor prints, and what the service's state has: no two are the same, and none is empty. */
+/* The doctor prints the text, and the service writes the name into its state. No two verdicts share either, and none lacks one. */
 START_TEST(test_each_verdict_has_a_name_and_a_reason)
 {
 	for (int i = 0; i < HOST_VERDICT_COUNT; i++) {
