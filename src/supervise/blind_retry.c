@@ -237,7 +237,7 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 	return count;
 }
 
-/* Returns until when to wait for the process's threads to stop, in nanoseconds of CLOCK_MONOTONIC: BEFORE_KERNEL_NS before Linux repeats a SYN. */
+/* Returns when to stop waiting for the process's threads, in nanoseconds of CLOCK_MONOTONIC: shortly before Linux repeats a SYN. */
 static int64_t pause_until(pid_t process)
 {
 	int64_t until = INT64_MAX;
