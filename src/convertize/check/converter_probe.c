@@ -285,8 +285,8 @@ static double elapsed_ms(const struct probe *probe)
 }
 
 /*
- * Waits for the answer to the SYN, or an error, which it returns in @error. Returns false if the time is up. Linux 6.18 wakes poll(2) for an
- * ICMP error a moment before SO_ERROR has it (tcp_v4_err()).
+ * Waits for the answer to the SYN, or an error, which it returns in @error. Returns false if the time is up. Linux 6.18 wakes poll(2) for
+ * an ICMP error a moment before SO_ERROR has it (tcp_v4_err()).
  */
 static bool wait_for_answer(const struct probe *probe, int *error)
 {
