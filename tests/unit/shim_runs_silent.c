@@ -362,7 +362,7 @@ static void followed(void *arg)
 	world_expect(follow_is_silent(conn) == (what != ASKING), "is it left on its way?");
 	if (what != NOT_NOTED)
 		follow_note(conn, fd);
-	conn->call.follows = true;
+	conn->follows = true;
 	if (what == DISCONNECTED || what == BEGUN_ANEW)
 		next.connect(fd, &unspec, sizeof(unspec));
 	if (what == BEGUN_ANEW)

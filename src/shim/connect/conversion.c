@@ -83,7 +83,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 			operations_resolve(conn, fd, conn_peer(conn), &end);
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
-		phase = conn->call.follows ? follow_step(conn, fd) : step(conn, fd, claim.from);
+		phase = conn->follows ? follow_step(conn, fd) : step(conn, fd, claim.from);
 		woke_early = conn->dial.attempt.woke_early;
 		conn->dial.attempt.woke_early = false;
 		conn_release(conn, phase, &claim);
@@ -128,7 +128,7 @@ bool conversion_takes_early(const struct conn *conn)
 	return conn_phase(conn) == CONN_DEFERRED ||
 	       (conn_in(conn, PHASES_TAKING_EARLY) &&
 		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
-		!conn->early.bytes && !conn->call.follows);
+		!conn->early.bytes && !conn->follows);
 }
 
 /*
@@ -171,7 +171,7 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 		return 0;
 	phase = claim.from;
 	*syn_sent = deferred = phase == CONN_DEFERRED; /* false if another thread has just sent the SYN */
-	if (!conn->early.bytes && !conn->call.follows)
+	if (!conn->early.bytes && !conn->follows)
 		taken = early_keep(&conn->early, iov, count);
 	if (deferred)
 		phase = send_with_syn(conn, fd);
@@ -451,7 +451,7 @@ void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
 
 static bool has_to_be_finished(const struct conn *conn)
 {
-	return !follow_is_silent(conn) && !conn->call.follows;
+	return !follow_is_silent(conn) && !conn->follows;
 }
 
 void conversion_before_fork(void)

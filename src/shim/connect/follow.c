@@ -9,7 +9,7 @@
  * server's. Such connections continue in all processes:
  *
  *   the asker      began the connection. It continues as if alone: asks again, takes a response off, connects directly.
- *   a follower     has it from the asker (conn.call.follows). It looks, and changes nothing about the socket:
+ *   a follower     has it from the asker (conn.follows). It looks, and changes nothing about the socket:
  *     the SYN+ACK shows that there is no response     DONE
  *     anything else: a response, a reset, a deadline,
  *     another SYN, which has another local port       FAILED, with an unconnected socket in its place: replace_sever()
@@ -62,7 +62,7 @@ void follow_note(struct conn *conn, int fd)
 	if (!conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
 		return;
 	/* a follower has the asker's port; the socket may have another one by now */
-	if (!conn->call.follows && follow_is_silent(conn))
+	if (!conn->follows && follow_is_silent(conn))
 		conn->dial.attempt.local_port = local_port(fd);
 	conn_release(conn, claim.from, &claim);
 }
@@ -118,7 +118,7 @@ bool follow_is_reached(struct conn *conn, int fd)
 	struct conn_claim claim;
 	bool reached;
 
-	if (!conn->call.follows || !conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
+	if (!conn->follows || !conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
 		return false;
 	reached = follow_is_possible(conn) && follow_look(conn, fd) == SILENCE_KEPT;
 	if (reached)
@@ -135,7 +135,7 @@ void follow_in_child(void)
 	if (conn_none_handled())
 		return;
 	EACH_CONN (conn, PHASES_UNFINISHED) {
-		conn->call.follows = true;
+		conn->follows = true;
 		if (!follow_is_possible(conn) && conn_claim(conn, PHASES_UNFINISHED, &claim))
 			conn_release(conn, settle_given_up_here(conn), &claim);
 	}

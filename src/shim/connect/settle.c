@@ -176,7 +176,7 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 {
 	static const char reason[] = "nobody can wait for the handshake";
 
-	if (conn->call.follows)
+	if (conn->follows)
 		return settle_given_up_here(conn);
 	if (conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn))
 		return settle_failed(conn, fd, ECONNRESET, reason);

@@ -123,7 +123,7 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
 	if (!can_step)
 		return found->owner == WATCH_OURS &&
-		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
+		       (!conn_is_pending(found->conn) || found->conn->follows ||
 			came_of_disconnect(found->conn, event->events));
 	if (!phase_in(phase, PHASES_FAILED))
 		return found->owner == WATCH_OURS;

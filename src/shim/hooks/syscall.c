@@ -52,7 +52,7 @@ HOOK_SLOW long socket_by_syscall(int domain, int type, int protocol)
 
 static bool any_handshake(const struct conn *conn)
 {
-	return !conn->call.follows;
+	return !conn->follows;
 }
 
 /* The ring may read from any connection as soon as it is made, so we end all handshakes that await a response. */

@@ -274,7 +274,7 @@ static void conn_fill(struct conn *conn, const struct socket_record *record)
 	const uint64_t *numbers = record->numbers;
 
 	conn->dial.server = record->server;
-	conn->call.follows = true;
+	conn->follows = true;
 	flags_set(conn, numbers[SOCKET_RECORD_FLAGS]);
 	conn->error = (int)numbers[SOCKET_RECORD_ERROR];
 	conn->socket.rcvlowat = (int)numbers[SOCKET_RECORD_RCVLOWAT];

@@ -61,7 +61,7 @@ static void leave(struct conn *conn, int fd, int ms)
 {
 	struct pollfd ready = { .fd = fd, .events = conn->ring_may_use ? POLLIN | POLLOUT : POLLIN };
 
-	if (conn->call.follows)
+	if (conn->follows)
 		return;
 	if (conn_ring_may_use(conn) && next_poll_now(&ready, 1) == 1)
 		ring_use_left(conn, fd);

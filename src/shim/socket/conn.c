@@ -179,6 +179,7 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	conn->dial = (struct dial){ .server.sa.sa_family = AF_UNSPEC };
 	conn->fd = fd;
 	conn->error = 0;
+	conn->follows = false;
 	conn->hung_up = false;
 	conn->ring_may_use = false;
 }

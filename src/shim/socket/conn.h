@@ -11,8 +11,9 @@
  * has all signals blocked and makes a few system calls that don't block, while others wait for the microseconds that these take.
  * conn_move() may leave a phase that needs no further step (IDLE, DONE, DIRECT, FAILED, DISSOLVED) without a claim.
  *
- * Threads without the claim, such as those in poll(), read the word and the atomic members of struct conn. They may also read the call: it
- * is written only in STARTING, when no other thread has a reason to read it.
+ * Threads without the claim, such as those in poll(), read the word and the atomic members of struct conn. A thread that was called with a
+ * descriptor of the socket may also read the call: it is written only in STARTING, when no other thread has a reason to read it. One that
+ * has found the conn in a search of all may not: another thread may close the socket, and begin another one with the same conn.
  *
  * Conns and slots are never freed, so a stale pointer leads at worst to a conn whose cookie doesn't match.
  */
@@ -107,7 +108,6 @@ struct conn_call {
 	bool wants_signals;      /* O_ASYNC is set on the socket: Multipath TCP sends no signal when it is connected */
 	bool uses_io_uring;      /* the process uses io_uring: it may read the stream past us once it is connected */
 	bool at_once;            /* connect() returns before the connection, which the ring may use, is made: ring_use_may_return() */
-	bool follows;            /* another process has asked the converter, this one observes the result: follow.c */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
 };
 
@@ -126,6 +126,7 @@ struct conn {
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when to check the converter; 0: never */
 	_Atomic int64_t deadline_over; /* the last deadline that was over when we replaced it */
 	_Atomic int timer;         /* a timerfd with @deadline, for threads that sleep in epoll_wait() already; -1: none */
+	_Atomic bool follows;        /* another process has asked the converter, this one observes the result: follow.c */
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */

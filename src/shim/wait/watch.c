@@ -413,7 +413,7 @@ static void registrations_leave(struct conn *conn, int fd)
 			continue;
 		deadline_timer_remove(conn, watch);
 		watch_leave(conn, watch); /* before the registration is modified, as in restore() */
-		if (watch->masked && !conn->call.follows)
+		if (watch->masked && !conn->follows)
 			registration_apply(epfd, watch, watch->events);
 	}
 }
