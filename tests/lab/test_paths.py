@@ -5,10 +5,11 @@ import json
 import signal
 import socket
 import struct
+import subprocess
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
 from convertlab.pcap import OPT_MPTCP
-from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflows
+from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflow_ports, subflows
 
 NOBODY = 65534
 REMOVE_ADDR = 4  # a subtype, RFC 8684 8.2
@@ -281,21 +282,30 @@ def replace_address(lab, device, address, router, metric):
 
 
 def test_renewals():
-    """An address that gets new lifetimes, or disappears for a moment, keeps its endpoint, and a transfer its subflow."""
+    """An address that gets new lifetimes, or disappears for a moment, keeps its endpoint, and a connection its subflow.
+
+    The connection is idle meanwhile: on a busy machine, a network that carries a transfer may be silent for a moment.
+    """
     with Lab() as lab:
         bare(lab)
-        serve(lab)
+        lab.convertd()
+        lab.echo()
         with PathManager(lab) as manager:
             known, done = endpoints(lab), len(manager.done())
-            running = download(lab, 20000000)
+            script = 'exec 3<>/dev/tcp/%s/7; read -r line; echo "$line" >&3; read -r -u 3 back; [ "$back" = "$line" ]' % lab.server.addr4
+            talk = lab.client.popen(["bash", "-c", script], name="talk", env=lab.converted(CONVERT_CACHE="none"), stdin=subprocess.PIPE)
             wait_until(lambda: subflows(lab, "10.2.0.2") == 1, 10, "the subflow")
+            ports = subflow_ports(lab, "10.2.0.2")
             for lifetime in (3600, 7200):
                 lab.client.ip("addr change 10.2.0.2/24 dev lte valid_lft %d preferred_lft %d" % (lifetime, lifetime))
             replace_address(lab, "lte", "10.2.0.2", "10.2.0.1", 200)
             table, = [rule.split(" lookup ")[1].split()[0] for rule in ip(lab, "rule") if "from 10.2.0.2 " in rule and "suppress" not in rule]
             wait_until(lambda: any(line.startswith("default via 10.2.0.1 dev lte " + OURS) for line in
                                    ip(lab, "route", "show", "table", table)), 10, "the table as it was")
-            arrives(running)
+            equal(subflow_ports(lab, "10.2.0.2"), ports, "subflows")
+            talk.stdin.write(b"line\n")
+            talk.stdin.flush()
+            arrives(talk)
             equal(endpoints(lab), known, "endpoints")
             check(all(command.startswith("ip route replace") for command in manager.done()[done:]), manager.done()[done:])
 

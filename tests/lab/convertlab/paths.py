@@ -162,9 +162,15 @@ def download(lab, size):
                             env=lab.converted(CONVERT_CACHE="none"))
 
 
+def subflow_ports(lab, address):
+    """The local ports of the client's connections to the converter from an address."""
+    lines = lab.client.run(["ss", "-Htn", "state", "established", "src", address, "dport", "=", ":1234"]).stdout.splitlines()
+    return sorted(line.split()[2].rsplit(":", 1)[1] for line in lines)
+
+
 def subflows(lab, address):
     """How many connections the client has to the converter from an address."""
-    return len(lab.client.run(["ss", "-Htn", "state", "established", "src", address, "dport", "=", ":1234"]).stdout.splitlines())
+    return len(subflow_ports(lab, address))
 
 
 def connections_end(lab):
