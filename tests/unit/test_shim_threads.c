@@ -146,8 +146,6 @@ static void confirmed_and_registered(void)
 	fake_pass_ms(2);
 }
 
-/* --- what the threads do --- */
-
 static void poll_it(void *arg)
 {
 	struct pollfd poller = { .fd = app.fd, .events = POLLOUT };
@@ -155,6 +153,28 @@ static void poll_it(void *arg)
 	(void)arg;
 	hook_poll(&poller, 1, 0);
 }
+
+/* Confirmed as well, but registered one-shot. The response is there by now, and nothing behind it. */
+static void confirmed_one_shot_and_response(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = 1 };
+
+	confirmed_and_registered();
+	world_expect(hook_epoll_ctl(app.epfd, EPOLL_CTL_MOD, app.fd, &event) == 0, "errno %d", errno);
+	poll_it(NULL);
+	world_expect(world_state(app.fd) == WORLD_CONFIRMED, "%s", world_state_name(world_state(app.fd)));
+	fake_pass_ms(5000);
+}
+
+/* A connection with two descriptors, which no wait knows; its response is there. */
+static void response_is_there_by_two_descriptors(void)
+{
+	response_is_there();
+	app.other = hook_dup(app.fd);
+	app.epfd = fake_epoll_create();
+}
+
+/* --- what the threads do --- */
 
 static void poll_until_ready(void *arg)
 {
@@ -257,6 +277,25 @@ static void register_for_input(void *arg)
 	world_expect(hook_epoll_ctl(app.epfd, EPOLL_CTL_MOD, app.fd, &event) == 0, "errno %d", errno);
 }
 
+static void register_for_one_output(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLONESHOT, .data.u64 = 2 };
+
+	(void)arg;
+	world_expect(hook_epoll_ctl(app.epfd, EPOLL_CTL_MOD, app.fd, &event) == 0, "errno %d", errno);
+}
+
+/* The other connection gets the number of the closed descriptor. */
+static void close_it_and_connect_another(void *arg)
+{
+	const int number = app.fd;
+
+	close_it(arg);
+	app.fd = world_socket(true);
+	world_expect(app.fd == number, "another number");
+	world_expect(world_connect(app.fd, OTHER_SERVER) == 0, "errno %d", errno);
+}
+
 static void unregister(void *arg)
 {
 	(void)arg;
@@ -316,6 +355,16 @@ static void is_told_writable(void)
 	world_expect(world_state(app.fd) == WORLD_CONFIRMED, "%s", world_state_name(world_state(app.fd)));
 }
 
+static void is_told_of_output_once(void)
+{
+	struct epoll_event event = { 0 };
+
+	if (!(app.told & EPOLLOUT))
+		world_expect(hook_epoll_wait(app.epfd, &event, 1, 1000) == 1 && event.events & EPOLLOUT && event.data.u64 == 2,
+			     "told %#x of %u", event.events, (unsigned int)event.data.u64);
+	world_expect(hook_epoll_wait(app.epfd, &event, 1, 0) == 0, "told %#x again", event.events);
+}
+
 static void is_direct(void);
 
 /* The application isn't told of the converter's refusals. */
@@ -357,6 +406,18 @@ static void other_is_whole(void)
 	world_expect(world_state(app.fd) == WORLD_DONE || world_state(app.fd) == WORLD_DIRECT, "%s",
 		     world_state_name(world_state(app.fd)));
 	all_is_read(app.other);
+}
+
+/* The first connection is converted, and the other one, by the number that the first one had, is whole. */
+static void both_are_whole(void)
+{
+	int fd = app.fd;
+
+	all_is_read(fd);
+	app.got = 0;
+	app.fd = app.other;
+	is_converted();
+	app.fd = fd;
 }
 
 /* The server that the application is told of is the one in the request. */
@@ -430,6 +491,10 @@ static const struct pair pairs[] = {
 	{ "poll and EPOLL_CTL_DEL", response_is_there_and_registered, poll_it, unregister, is_converted_and_not_registered, { 0 } },
 	{ "a confirmation: poll and epoll_wait", confirmed_and_registered, poll_it, note_events, is_told_writable, { 0 } },
 	{ "a confirmation: epoll_wait and epoll_wait", confirmed_and_registered, note_events, note_events, is_told_writable, { 0 } },
+	{ "a confirmation: epoll_wait and EPOLL_CTL_MOD, one-shot", confirmed_one_shot_and_response, note_events, register_for_one_output,
+	  is_told_of_output_once, { 0 } },
+	{ "two descriptors: epoll_wait and close", response_is_there_by_two_descriptors, wait_in_epoll, close_it_and_connect_another,
+	  both_are_whole, { 0 } },
 	{ "a refusal: poll and SO_ERROR", refusal_is_there, poll_until_ready, ask_for_error, is_direct, { 0 } },
 	{ "a refusal: SO_ERROR while another refusal comes", refusal_is_there, ask_for_error, let_time_pass, is_direct_without_error, { 0 } },
 	{ "a refusal: poll and close", refusal_is_there, poll_it, close_it, nothing, { 0 } },

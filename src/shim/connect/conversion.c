@@ -470,7 +470,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	enum dial_state state;
 	enum conn_phase phase;
 	const char *reason;
-	bool early_data;
+	bool early_data, ring_waits;
 	int ret;
 
 	if (is_of_other_family(fd, server))
@@ -511,10 +511,11 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		conn_note(conn, CONN_TOLD_CONNECTED);
 		watch_rearm(conn); /* the socket is writable already, and the kernel reports no edge for that */
 	}
+	ring_waits = conn->ring_may_use && !conn->dial.attempt.ask.blind;
 	conn_release(conn, phase, &claim);
-	if ((conn->ring_may_use && !conn->dial.attempt.ask.blind) || conn->call.wants_signals)
+	if (ring_waits || conn->call.wants_signals)
 		conversion_conclude(conn, fd);
-	if (conn->ring_may_use && !conn->dial.attempt.ask.blind)
+	if (ring_waits)
 		ring_use_waited(conn);
 	return 0;
 }

@@ -74,22 +74,22 @@ static bool failure_event_is_ours(int epfd, struct epoll_event *event, const str
 static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 				    const struct watch_found *found)
 {
-	struct epoll_event registered = { .events = found->events, .data = event->data };
+	const bool fired = (found->events & EPOLLONESHOT) && !(event->events & ~EPOLLINPUT);
 	struct pollfd now = { .fd = found->fd, .events = POLLIN };
 	enum conn_phase phase;
 
 	if (!(event->events & EPOLLINPUT))
 		return false;
+	if (fired)
+		watch_fired(found->watch);
 	phase = conversion_progress(found->conn, found->fd);
 	if (phase_in(phase, PHASES_FAILED))
 		return failure_event_is_ours(epfd, event, found);
+	if (fired) /* once it is armed again, the kernel reports what there is besides */
+		return watch_arm_fired(found);
 	if (phase_in(phase, PHASES_CONFIRMED) || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
 		event->events &= ~EPOLLINPUT;
-	if (event->events)
-		return false;
-	if (found->events & EPOLLONESHOT) /* so that the kernel reports it again */
-		next.epoll_ctl(epfd, EPOLL_CTL_MOD, found->fd, &registered);
-	return true;
+	return !event->events;
 }
 
 /*

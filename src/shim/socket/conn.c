@@ -248,6 +248,9 @@ static void slot_clear(int fd)
 	conn = slot_exchange(slot_of(fd, false), NULL);
 	if (!conn)
 		return;
+	/* A step that another thread takes by this descriptor ends first. A later one sees the empty slot: conn_claim_of(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	conn_phase_unclaimed(conn);
 	if (conn->fd == fd && atomic_load(&conn->refs) > 1)
 		fd_pass_on(conn, fd);
 	conn_unref(conn);

@@ -55,6 +55,7 @@ struct conn_watch {
 	_Atomic bool listed; /* watch_find() finds it */
 	_Atomic bool failed; /* one-shot: the kernel will report the end of the failed connection */
 	_Atomic bool adopted; /* made past the hooks, and may change past them: watch.c */
+	_Atomic bool fired;   /* one-shot: for the response, which isn't the application's; to be armed again: watch_fired() */
 	_Atomic bool timed;   /* conn.timer is registered beside it: deadline_timer.c */
 	_Atomic int64_t reported; /* the last deadline whose timer event we have seen */
 	_Atomic uint32_t events;

@@ -201,7 +201,8 @@ bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim
 {
 	if (!conn_claim(conn, phases, claim))
 		return false;
-	if (conn->cookie == kernel_cookie(fd))
+	atomic_thread_fence(memory_order_seq_cst); /* slot_clear() empties the slot, and then waits for our claim */
+	if ((conn_unverified(fd) == conn || !conn_is_owner()) && conn->cookie == kernel_cookie(fd))
 		return true;
 	conn_release(conn, claim->from, claim);
 	return false;

@@ -136,6 +136,7 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 	watch->masked = masked;
 	watch->adopted = adopted;
 	watch->timed = false;
+	watch->fired = false;
 	watch->epfd = epfd;
 	conn_mark_unseen(conn, false);
 	watch->listed = masked || conn_is_confirmed(conn);
@@ -205,7 +206,8 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 void watch_tell(struct conn *conn, int epfd, int fd)
 {
 	EACH_WATCH (conn, watch)
-		if (watch->failed && watch->fd == fd && instance_compare(epfd, watch->epfd) == WATCH_OURS)
+		if (watch->failed && watch->fd == fd && instance_compare(epfd, watch->epfd) == WATCH_OURS &&
+		    atomic_exchange(&watch->failed, false))
 			watch_leave(conn, watch);
 }
 
@@ -244,7 +246,7 @@ static bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event 
 	struct conn_claim claim;
 	struct conn_watch *watch;
 
-	if (!conn_claim(conn, PHASES_PENDING, &claim))
+	if (!conn_claim_of(conn, fd, PHASES_PENDING, &claim))
 		return false;
 	/* Another thread has just made it by epoll_ctl(): /proc shows our mask. */
 	if (!conn->unseen || is_mask(event->events)) {
@@ -340,7 +342,7 @@ static void restore(struct conn *conn, bool but_failed)
 		 * socket anew when the registration is modified.
 		 */
 		watch_leave(conn, watch);
-		if (watch->masked)
+		if (atomic_exchange(&watch->fired, false) || watch->masked)
 			registration_apply(epfd, watch, watch->events);
 	}
 }
@@ -427,8 +429,7 @@ static void watch_abandon(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (!conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) ||
-	    !conn_claim(conn, PHASES_PENDING | PHASES_CONFIRMED, &claim)) {
+	if (!conn_in(conn, PHASES_UNFINISHED) || !conn_claim(conn, PHASES_UNFINISHED, &claim)) {
 		registrations_leave(conn, fd);
 		return;
 	}
@@ -510,6 +511,26 @@ void watch_arm(struct conn *conn, epoll_data_t data)
 	if (atomic_load(&buckets[bucket_of(data.u64)].count) > 1)
 		EACH_CONN (other, PHASES_UNFINISHED)
 			arm_one_shot(other, data.u64);
+}
+
+void watch_fired(struct conn_watch *watch)
+{
+	watch->fired = true;
+}
+
+bool watch_arm_fired(const struct watch_found *found)
+{
+	struct conn_watch *watch = found->watch;
+	struct conn_claim claim;
+
+	if (!watch->fired)
+		return true;
+	if (!conn_claim_of(found->conn, found->fd, PHASES_CONFIRMED, &claim))
+		return !atomic_exchange(&watch->fired, false);
+	if (atomic_exchange(&watch->fired, false) && watch->epfd != -1)
+		registration_apply(watch->epfd, watch, watch->events);
+	conn_release(found->conn, claim.from, &claim);
+	return true;
 }
 
 bool watch_may_be_in(const struct conn *conn, int epfd)

@@ -90,6 +90,15 @@ struct watch_found watch_find(int epfd, epoll_data_t data);
  */
 void watch_arm(struct conn *conn, epoll_data_t data);
 
+/*
+ * watch_fired(), watch_arm_fired() - arm a one-shot registration of a confirmed conn again, which has fired for the response alone
+ * Call the first before the step that takes the response off the stream: if the step settles the connection, it arms the registration as
+ * the application, perhaps in another thread, wants it by then. The second arms it if the step hasn't. It returns false if the connection
+ * had been settled before the first call: then the application gets the event, though there may be no input, and arms it itself.
+ */
+void watch_fired(struct conn_watch *watch);
+bool watch_arm_fired(const struct watch_found *found);
+
 /* May a wait in @epfd (-1: another kind of wait) concern @conn? Also true if we saw no registration of it. */
 bool watch_may_be_in(const struct conn *conn, int epfd);
 
