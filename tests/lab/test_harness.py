@@ -11,12 +11,15 @@ import subprocess
 import sys
 import tempfile
 
-from convertlab import check, equal, main, sandbox, wait_until
+from convertlab import check, equal, main, sandbox, turns, wait_until
 
 LAB = os.path.dirname(os.path.abspath(__file__))
 HEAD = """
 import os, select, signal, time
 from convertlab import *
+from convertlab import turns
+
+turns.share_of_others = lambda: 0  # a quiet machine
 
 def runs(name="runs"):
     "Counts this call; returns the number of calls so far."
@@ -111,6 +114,43 @@ def test_what_is_wrong_is_not_repeated():
                     field.write(str(number), "")
 
 
+def test_failures_on_a_busy_machine_are_repeated():
+    """Alone, while other programs use the machine; up to three runs. The result and the console tell of each. Faults are final."""
+    fails = "shares = iter(%s)\nturns.share_of_others = lambda: next(shares)\n" \
+        "def test_toy():\n    number = runs()\n    check(number >= %d, 'no answer to number %%d' %% number)\n"
+    with toys() as field:
+        for shares, needed, last in (([0.9], 2, 2), ([0.9, 0.6], 3, 3), ([0.9, 0.9], 4, 3), ([0.4], 2, 1), ([0.9, 0.1], 3, 2)):
+            status, results, told, runs = field.run(fails % (shares, needed))
+            equal((status, runs), (0 if last == needed else 1, last), "status and runs:\n" + results)
+            check(re.search(r"^%s test_toy \(" % ("FAIL" if status else "ok"), results, re.M), results)
+            equal(re.findall(r"^  before: test_toy.py:\d+: no answer to number (\d) \(other programs had \d+% of the CPUs\)$", results, re.M),
+                  [str(number) for number in range(1, last)], results)
+            equal(len(re.findall("^test_toy.py: test_toy repeated, since it failed on a busy machine: test_toy.py:", told, re.M)), last - 1, told)
+        status, results, _, runs = field.run(fails.replace("check(", "same_data(") % ([0.9], 2))
+        equal((status, runs), (99, 1), "status and runs:\n" + results)
+
+
+def test_the_share_of_other_programs():
+    """It is nearly all of a machine on which a program computes for each CPU, and is read while no other test of the build runs."""
+    with toys() as field:
+        program = "def test_toy():\n    check(runs() > 1, 'no answer')\n"
+        computing = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in os.sched_getaffinity(0)]
+        try:
+            check(turns.share_of_others() > turns.BUSY, "no share of others")
+            other = field.start("test_other.py", HOLDS % "other")
+            wait_until(lambda: field.there("other"), 30, "the other test")
+            alone = field.start("test_alone.py", "turns.share_of_others = lambda: 0.9\n" + program)
+            wait_until(lambda: waits_for_lock(alone.pid), 30, "the one that failed to wait")
+            equal(field.read("runs"), "x", "runs beside the other test")
+            field.write("leave", "")
+            check(other.wait(60) == 0, other.stdout.read())
+            check(alone.wait(60) == 0, alone.stdout.read())
+        finally:
+            for process in computing:
+                process.kill()
+                process.wait()
+
+
 def test_a_crash_is_never_repeated():
     """A test fails after a signal ended a process of the lab, or after a process printed a sanitizer's report."""
     with toys() as field:
@@ -137,7 +177,7 @@ def test_parts():
 
 
 # The load of a machine, as turns.load() returns it: (now, seconds of waiting for a CPU, seconds of other machines) for each run's begin and end
-LOADED = "from convertlab import turns\nloads = iter(%s)\nturns.load = lambda: next(loads)\n"
+LOADED = "loads = iter(%s)\nturns.load = lambda: next(loads)\n"
 QUIET, WAITED, STOLEN = ((0, 0, 0), (10, 4, 0.1)), ((0, 0, 0), (10, 6, 0)), ((0, 0, 0), (10, 0, 0.3))
 
 

@@ -18,7 +18,8 @@ CONVERT_LAB_PART is "quick" or "long". By hand, and with "make check TESTS=FILE"
 Most tests wait for packets, so files run side by side. Those tests of a file that do nothing else, marked with @waits, also run side by
 side, each as a process in a sandbox of its own. A file of tests that measure runs alone (turns.py), and contains no other tests: these
 would have to wait, too. Only tests that measure may call measured() and measured_between(). The harness repeats them if only these checks
-fail. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
+fail. On a machine that other programs use, it also repeats another test that fails, alone, since one of its programs may have had no CPU
+for so long that what it tests gave up. A fault (faults.py) is never repeated. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
 """
 import argparse
 import concurrent.futures
@@ -37,7 +38,7 @@ from . import faults, sandbox, topology, turns
 from .waiting import LabError, patience
 
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
-ATTEMPTS = 3  # of a test that measures
+ATTEMPTS = 3  # of a test that measures, or that fails while other programs use the machine
 WAITING_AT_ONCE = 4  # tests of a file that are marked with @waits
 FAULT_STATUS = 99  # automake calls it an ERROR
 DESCRIPTORS = 20000  # of a test and of each program that it starts; distributions give a shell 1024
@@ -226,6 +227,25 @@ def _run_repeatedly(name, function):
         _tell_console("%s repeated, run %d of %d was disturbed: %s" % (name, len(disturbed), attempts, disturbed[-1]))
 
 
+def _repeat_alone(name, function, reason, turn):
+    """Runs a test again that has failed for `reason`, up to ATTEMPTS runs in all, as long as other programs use the machine.
+
+    Returns as _run(). Prints what the lab reported of each run before.
+    """
+    result, failed = "FAIL", []
+    with turn.alone():
+        while result == "FAIL" and len(failed) + 1 < ATTEMPTS:
+            share = turns.share_of_others()
+            if share < turns.BUSY:
+                break
+            failed.append("%s (other programs had %d%% of the CPUs)" % (reason.splitlines()[0], 100 * share))
+            print("\n".join(["%s failed: %s" % (name, reason)] + topology.failure_reports), flush=True)
+            topology.failure_reports.clear()
+            _tell_console("%s repeated, since it failed on a busy machine: %s" % (name, failed[-1]))
+            result, reason = _run(function)
+    return result, reason + "".join("\n  before: " + text for text in failed)
+
+
 def _tell_console(text):
     """Prints a line to the console: automake shows only one result for the whole file."""
     console = os.environ.get("CONVERT_CONSOLE")
@@ -263,12 +283,14 @@ def _run_side_by_side(names):
     return results
 
 
-def _run_in_turn(tests):
+def _run_in_turn(tests, turn):
     """Runs (name, test) one after the other, and prints a line for each, or more. Returns their results."""
     results = []
     for name, test in tests:
         start, computed = time.monotonic(), _cpu_seconds()
         result, reason = _run_repeatedly(name, test)
+        if result == "FAIL" and turn and not _is_measuring(test):
+            result, reason = _repeat_alone(name, test, reason, turn)
         results.append(result)
         print("%s %s (%.1fs, %.1fs of CPU)%s" % (result, name, time.monotonic() - start, _cpu_seconds() - computed, ": " + reason if reason else ""),
               flush=True)
@@ -335,7 +357,7 @@ def main():
     waiting = [name for name, test in tests if _is_waiting(test)]
     # on a slow machine these tests compute for longer, too; and a single test needs no process
     waiting = waiting if len(waiting) > 1 and patience(1) <= 1 else []
-    results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting])
+    results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting], turn)
     if turn:
         turn.close()
     print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "busy", "FAIL", "FAULT") if result in results))

@@ -7,6 +7,7 @@ measure times or rates runs alone. All files lock the build directory, shared or
 file that measures waits until they are all done. (local.mk starts these files last, when make's other jobs are over.) The kernel releases
 locks and places when a process ends, for any reason.
 """
+import contextlib
 import errno
 import fcntl
 import os
@@ -46,6 +47,15 @@ class Turn:
 
     def __init__(self, lock, place):
         self._lock, self._place = lock, place
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Waits until the other tests have ended; none begins inside `with`."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def close(self):
         """Gives the turn up."""
@@ -117,3 +127,23 @@ def load_since(before):
     seconds, waited, stolen = (new - old for new, old in zip(now, before))
     return ("in %.1f s tasks waited %.1f s for a CPU, and %.1f s were other machines'" % (seconds, waited, stolen),
             stolen > STOLEN * seconds or waited > WAITED * seconds)
+
+
+# --- do other programs use the machine? ----------------------------------------------------------------------------------
+
+BUSY = 0.5  # share of the CPUs' time
+
+
+def _cpu_time():
+    """(the CPUs' time since the boot, how much of it they computed, for this machine or others)"""
+    with open("/proc/stat", encoding="ascii") as file:
+        times = [int(field) for field in file.readline().split()[1:9]]
+    return sum(times), sum(times) - times[3] - times[4]  # idle, iowait
+
+
+def share_of_others():
+    """The share of the CPUs' time that other programs take, from 0 to 1: looks for a second, in which the caller and its tests wait."""
+    before = _cpu_time()
+    time.sleep(1)
+    passed, computed = (new - old for new, old in zip(_cpu_time(), before))
+    return computed / max(passed, 1)
