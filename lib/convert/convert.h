@@ -464,7 +464,7 @@ CONVERT_API void convert_write_tlv(struct convert_writer *w, uint8_t type, const
  *        other codes have functions of their own and are -EINVAL here, as are codes greater than 255.
  * @value: for Resource Exceeded and Network Failure the delay in seconds after which the client may ask again (0: the
  *         default of at least 30 seconds); for Destination Unreachable the Code field of the ICMP message; for
- *         Not Authorized and Connection Reset 0, otherwise -EINVAL; for codes that Table 2 doesn't list anything
+ *         Not Authorized and Connection Reset 0, otherwise -EINVAL; for codes that Table 2 doesn't list, any byte
  */
 CONVERT_API void convert_write_error(struct convert_writer *w, enum convert_error_code code, uint8_t value);
 

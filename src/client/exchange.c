@@ -68,7 +68,7 @@ bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id 
  *
  * A client that numbers its attempt repeats its request before that, and the converter asks the server once all the same
  * (doc/private-tlvs.md). So an early repeat costs one SYN, while a late one costs the connection: the kernel's own SYN carries no request.
- * The sooner one leaves a busy machine 300 ms to make the request again.
+ * HOLD_NUMBERED_MS leaves a busy machine 300 ms to make the request again.
  */
 
 /* When a Linux client repeats its SYN; and by when one that numbers its attempt wants an answer. In milliseconds. */

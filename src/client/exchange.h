@@ -94,7 +94,8 @@ bool exchange_take_remedy(int converter, converters_cookie_number number, const 
 			  bool *cookie_asked, bool *ask_mptcp, bool *silent);
 
 /*
- * Notes that the request failed for @why, without a remedy: nobody asks the converter for why->rest seconds, or nobody asks it for @server.
+ * Notes that the request failed for @why, without a remedy: for why->rest seconds nobody asks the converter, or nobody asks it for @server;
+ * 0: all may.
  */
 void exchange_failed(int converter, const union sockaddr_ip *server, const struct handshake_step *why);
 

@@ -207,7 +207,7 @@ enum syn_data_use ask_way_syn_data(enum ask_way way, bool mptcp, bool taken, boo
 	return !mptcp || corrected ? SYN_DATA_ALWAYS : SYN_DATA_ON_ONE_PATH;
 }
 
-/* The converter removes the timestamps from each SYN that it releases without the server's answer. */
+/* A rule at the converter removes the timestamps from each SYN with a request that gets through without the server's answer. */
 bool synack_is_silent(uint8_t options)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;

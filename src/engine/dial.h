@@ -3,8 +3,8 @@
  * dial.h - one connection to a server by way of a converter, for all front ends
  *
  * A front end catches a connect() call, fills in a struct dial, and calls dial_next(). From then on it calls dial_step() whenever something
- * happens on the socket, and at the time that it got by ops->wake(), until one of them returns an end. The engine reaches the socket only
- * through struct dial_ops. One thread at a time may be in a dial. README.md describes the whole.
+ * happens on the socket, and at the time that it got by ops->wake(), until one of them returns an end. The engine reaches the socket
+ * through struct dial_ops and src/host alone. One thread at a time may be in a dial. README.md describes the whole.
  */
 #ifndef ENGINE_DIAL_H
 #define ENGINE_DIAL_H
@@ -144,7 +144,7 @@ struct dial_end {
 /*
  * dial_next() - ask the next converter
  * @defer: let the SYN wait for the program's first bytes, if possible
- * Returns ON, DEFERRED, RESOLVING or REFUSED.
+ * Returns IN_PROGRESS, DEFERRED, RESOLVING or REFUSED.
  */
 enum dial_state dial_next(struct dial *dial, bool defer, struct dial_end *end);
 

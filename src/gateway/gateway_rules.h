@@ -2,7 +2,7 @@
 /*
  * gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, policy rules, a route (needs CAP_NET_ADMIN)
  *
- * What GATEWAY_REQUIRE demands has to hold while the gateway isn't there, too: a table that belongs to no process drops TCP connections
+ * What GATEWAY_REQUIRE demands has to hold while the gateway isn't there, too: a table that belongs to no process refuses TCP connections
  * that these rules match where they would be forwarded (or, of this host's programs, would leave). Converted ones are never forwarded. An
  * orderly stop removes that table; after a kill it stays until the next start.
  */

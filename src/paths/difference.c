@@ -321,7 +321,7 @@ static void delete_endpoints(const struct difference *difference)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* Raises the limit and never lowers it: others may rely on it. At the end restores the old value, if nobody has changed ours. */
+/* Only raises the limit while it runs, as others may rely on it. At the end restores the old one, unless somebody has changed ours. */
 static void mend_limit(const struct difference *difference)
 {
 	const struct paths_memory *memory = difference->memory;

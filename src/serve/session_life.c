@@ -8,8 +8,7 @@
  *
  * Memory: a session is one block (blocks.h), with its deadline's event behind the struct, since only libevent knows the event's size.
  * Beside that it may hold an incomplete request, at most 1019 bytes; all bytes of an unproven client, or early data, at most
- * REQUEST_READ_MAX; and a relay's pending bytes. An
- * idle session has the block alone. session_destroy() frees all of it.
+ * REQUEST_READ_MAX; and a relay's pending bytes. An idle session has the block alone. session_destroy() frees all of it.
  *
  * A session with more to do than fits into a round of the event loop waits for the next round, behind all others. A session with an event
  * waits for the end of the round, as its other socket may have an event in the same round. Both are in one queue, pool->runnable, which the

@@ -22,7 +22,7 @@
 
 /*
  * The TCP options that this host puts into its SYNs (Section 6.2.4): its sysctls tcp_sack, tcp_timestamps and
- * mptcp.enabled, read when settings come into force. It also has all else that the answer to an Info TLV says.
+ * mptcp.enabled, read when settings come into force. It also has the rest of the answer to an Info TLV, except no_way.
  */
 struct request_features {
 	bool sack;

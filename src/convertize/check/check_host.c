@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_host.c - "convertize check" without a converter: the kernel, the networks, the cache, and the addresses of converters */
+/* check_host.c - "convertize check" without a converter: kernel, CONVERT_BYPASS, cache, a gateway here, converters' addresses */
 #include "config.h"
 
 #include "client/cache_file.h"
