@@ -94,10 +94,11 @@ const char *policy_breach_text(enum policy_breach breach)
 {
 	static const char *const texts[] = {
 		[BREACH_NONE] = "nothing",
-		[BREACH_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes",
-		[BREACH_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup",
-		[BREACH_SERVICE] = "the path service uses a network that CONVERT_PATHS excludes",
-		[BREACH_ABSENT] = "a network that CONVERT_PATHS excludes isn't ready now, and may come with an MPTCP endpoint",
+		[BREACH_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS or a quota excludes",
+		[BREACH_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS or a quota has for "
+				     "backup",
+		[BREACH_SERVICE] = "the path service uses a network that CONVERT_PATHS or a quota excludes",
+		[BREACH_ABSENT] = "a network that CONVERT_PATHS or a quota excludes isn't ready now, and may come with an MPTCP endpoint",
 		[BREACH_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
 		[BREACH_MANAGER] = "a program manages the paths of Multipath TCP",
 		[BREACH_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints, or who manages them",

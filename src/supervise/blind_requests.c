@@ -105,7 +105,7 @@ static void enquiry_end(bool blind, int64_t now)
 		enquiry.good.until = now + ENQUIRY_HOLDS_NS;
 		return;
 	}
-	log_line("converter %s: doesn't offer to take blind requests; the next connections wait for its response",
+	log_line("converter %s: hasn't confirmed that blind requests work; the next connections wait for its response",
 		 sockaddr_ip_format(converters_address(converter), text));
 	converters_forget_silence(converter);
 }

@@ -194,8 +194,8 @@ static void handle_socket(const struct call *call)
 	if (!tracee_is_accessible(call->tid)) {
 		if (!supervision.settings->fail_closed)
 			log_line("a socket that will connect directly: this process can't be examined (perhaps it isn't dumpable), "
-				 "or has another network");
-		leave(call, -1, "this process can't be examined (perhaps it isn't dumpable), or has another network");
+				 "or is in another network namespace");
+		leave(call, -1, "this process can't be examined (perhaps it isn't dumpable), or is in another network namespace");
 		return;
 	}
 	if (permission_denial(call->tid, false)) {

@@ -280,7 +280,7 @@ static const char *filter_problem(int error)
 		return "this kernel or a container doesn't permit seccomp filters; run the container with another seccomp profile";
 	case EPERM:
 	case EACCES:
-		return "a container's seccomp profile forbids seccomp(); run it with another profile";
+		return "a container's seccomp profile forbids seccomp(); run the container with another one";
 	default:
 		return strerror(error);
 	}

@@ -114,7 +114,7 @@ def test_data_in_syns_is_stripped():
     with two_networks() as lab:
         patient = Patient(lab)
         lab.wifi.set(strip_syn_data=True)
-        patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="as it does over lte")
+        patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="though it does over lte")
         lab.lte.set(strip_syn_data=True)
         report = patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="did not take")
         check(report.remedies()[0].endswith("ask the operator of the network to let data in SYNs through"), report.remedies())
@@ -166,7 +166,7 @@ def test_joins_are_dropped():
     with two_networks() as lab:
         patient = Patient(lab)
         lab.lte.set("a-to-b", drop_join=True)
-        report = patient.says(DEGRADED, ("paths", "warn"), cause="had 0 more paths than its first, and not 1")
+        report = patient.says(DEGRADED, ("paths", "warn"), cause="had 0 paths besides its first, and not 1")
         equal((report.one("path")["status"], report.one("paths")["value"]), ("ok", 1), "the path alone, and paths")
         lab.lte.set(drop_join=False)
         equal(patient.says(OK).one("paths")["value"], 2, "paths")

@@ -102,7 +102,7 @@ def test_routes_that_lead_nowhere():
         lab.client.sysctl("net.ipv4.conf.all.rp_filter", 0)
         lab.client.ip("rule del from 10.2.0.2", "mptcp endpoint flush", "mptcp endpoint add 10.2.0.2 subflow",
                       "mptcp endpoint add fd02::2 dev lte subflow")
-        patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="leaves by another network"))
+        patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="leave by another network"))
 
 
 @long

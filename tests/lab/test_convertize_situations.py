@@ -183,14 +183,14 @@ def test_limit_on_new_connections():
         lab.convertd()
         said = []
         # which connection is one too many depends on the order in which they begin
-        while len(said) < 5 and not any("a firewall limits how many begin in a time" in text for text in said):
+        while len(said) < 5 and not any("a firewall limits the rate of new connections" in text for text in said):
             lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
                                "add rule inet lab in tcp dport 1234 ct state new limit rate over 6/minute burst %d packets reject" % (4 + len(said))])
             report = Report(lab)
             equal(report.status, DEGRADED, report.facts)
             said.append(report.one("paths")["text"])
             lab.converter.run(["nft", "delete", "table", "inet", "lab"])
-        check("a firewall limits how many begin in a time" in said[-1], said)
+        check("a firewall limits the rate of new connections" in said[-1], said)
         equal(Report(lab).status, OK, "without it")
 
 

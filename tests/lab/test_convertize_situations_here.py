@@ -102,7 +102,7 @@ def test_addresses_that_no_router_knows():
         for address in ("192.168.77.1", "fd77::1"):  # routers limit their ICMP messages, so the doctor may not learn which one refuses
             report = Report(lab, converter=address)
             fact = report.one("converter")
-            check("has no way to it" in fact["text"] or "says a host on the way" in fact["text"], fact)
+            check("has no route to it" in fact["text"] or "says a host on the way" in fact["text"], fact)
             check(fact["remedy"].startswith("see that the address is right"), fact)
 
 

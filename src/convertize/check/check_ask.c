@@ -363,7 +363,7 @@ static void report_withholding(const struct check_candidate *candidate)
 		return;
 	fact = check_fact(candidate, withheld ? FACT_OK : FACT_NOTE, "converter.withholds", withheld ?
 			  "withholds SYNs until servers have answered" :
-			  "withholds no SYNs: connections over Multipath TCP take a round trip to it more");
+			  "withholds no SYNs: connections over Multipath TCP take one more round trip to it");
 	if (!withheld)
 		fact_remedy(fact, "on the converter, start convertd with --hold-syn on, which says what is missing");
 	fact_value_bool(fact, withheld);
@@ -380,8 +380,8 @@ static void report_windows(const struct check_candidate *candidate)
 
 	fact = check_fact(candidate, corrects ? FACT_OK : FACT_WARN, "converter.windows", corrects ?
 			  "corrects the windows of SYNs with data, so SYNs of Multipath TCP may carry requests" :
-			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP requests follow the handshake, "
-			  "which takes one more round trip, or downloads over several networks would crawl");
+			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP, requests follow the handshake "
+			  "(one more round trip)");
 	if (!corrects)
 		fact_remedy(fact,
 			    "if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does; with --hold-syn on it says "

@@ -27,7 +27,7 @@ static const struct {
 	enum convert_error_code code;
 	const char *text, *remedy;
 } errors[] = {
-	{ CONVERT_ERROR_UNSUPPORTED_VERSION, "speaks no version of the protocol that libconvert does",
+	{ CONVERT_ERROR_UNSUPPORTED_VERSION, "speaks no version of the protocol that libconvert speaks",
 	  "use a converter that speaks version 1" },
 	{ CONVERT_ERROR_UNSUPPORTED_MESSAGE, "doesn't say what it supports", "use a converter that answers Info TLVs" },
 	{ CONVERT_ERROR_MALFORMED_MESSAGE, "doesn't say what it supports", "use a converter that answers Info TLVs" },
@@ -132,8 +132,8 @@ static struct fact *report_refused_data(const struct check_candidate *candidate)
 	struct fact *fact;
 
 	fact = check_fact(candidate, FACT_WARN, "converter.syn_data",
-			  "did not take the data in the SYN%s%s: connections take one more round trip", other ? ", as it does over " : "",
-			  other ? check_path_name(other) : "");
+			  "did not take the data in the SYN%s%s: connections take one more round trip",
+			  other ? ", though it does over " : "", other ? check_path_name(other) : "");
 	if (other) {
 		fact_remedy(fact, "ask the operator of %s to let data in SYNs through, " OTHER_PORT, check_path_name(&candidate->first));
 		return fact;
@@ -202,8 +202,8 @@ static void report_syn_bytes(const struct check_candidate *candidate)
 		fact = check_fact(candidate, FACT_OK, "converter.syn_bytes", "takes SYNs with %zu bytes of data", first->syn_passed);
 	} else {
 		fact = check_fact(candidate, FACT_WARN, "converter.syn_bytes",
-				  "answers to SYNs with %zu bytes of data, not to those with %zu: requests get through, and with early "
-				  "data of programs begin a second late", first->syn_passed, first->syn_lost);
+				  "answers to SYNs with %zu bytes of data, not to those with %zu: requests get through, but connections "
+				  "with early data begin a second late", first->syn_passed, first->syn_lost);
 		fact_remedy(fact, REMEDY_SYN_BYTES, early_data ? "; or leave out --early-data, and unset CONVERT_EARLY_DATA" : "");
 	}
 	fact_value_number(fact, (double)first->syn_passed);

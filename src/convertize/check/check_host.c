@@ -269,8 +269,8 @@ void check_gateway(struct report *report)
 	netlink_close(&netlink);
 	if (!found)
 		return;
-	fact = report_plain(report, FACT_NOTE, "gateway", "a gateway runs here: with its setting host, it also converts the connections "
-			    "below that programs make directly");
+	fact = report_plain(report, FACT_NOTE, "gateway", "a gateway runs here: with its setting host, it also converts connections that "
+			    "the lines below call direct");
 	fact_remedy(fact, "check it by: convertgw --config /etc/convertgw/convertgw.conf --check-config");
 	fact_value_bool(fact, true);
 }

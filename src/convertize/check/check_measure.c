@@ -277,7 +277,7 @@ static struct fact *report_missing(const struct check_candidate *candidate, unsi
 
 	if (managers->userspace) {
 		fact = check_fact(candidate, FACT_WARN, "paths",
-				  "a connection had %u more path%s than its first, and not %u: the path manager in user space makes no "
+				  "a connection had %u path%s besides its first, and not %u: the path manager in user space makes no "
 				  "others (net.mptcp.pm_type = 1)", subflows, subflows == 1 ? "" : "s", expected);
 		if (managers->mptcpd)
 			fact_remedy(fact, REMEDY_MPTCPD);
@@ -285,13 +285,13 @@ static struct fact *report_missing(const struct check_candidate *candidate, unsi
 			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0");
 	} else if (is_limited(candidate)) {
 		fact = check_fact(candidate, FACT_WARN, "paths",
-				  "connections were made, and then no more: a firewall limits how many begin in a time");
+				  "the first connections were made, later ones weren't: a firewall limits the rate of new connections");
 		fact_remedy(fact,
 			    "on the converter, let TCP to port %u through without a limit on new connections, such as that of ufw limit",
 			    sockaddr_ip_port(&candidate->address));
 	} else {
 		fact = check_fact(candidate, FACT_WARN, "paths",
-				  "a connection had %u more path%s than its first, and not %u, though each works alone: something on the "
+				  "a connection had %u path%s besides its first, and not %u, though each works alone: something on the "
 				  "way drops the SYNs that join a connection, or the converter takes none", subflows,
 				  subflows == 1 ? "" : "s", expected);
 		fact_remedy(fact, "ask the operator of the network to let TCP option 30 through in each SYN, "

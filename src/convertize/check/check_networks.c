@@ -201,7 +201,7 @@ void check_families(struct report *report, const struct check_networks *networks
 		if (has_family(networks, link->index, is_v4, false) || !has_family(networks, link->index, !is_v4, true))
 			continue;
 		fact = report_fact(report, FACT_WARN, "network.family", link->name,
-				   "has no %s, by which connections go to the converter: they don't use it", names[is_v4]);
+				   "has no %s address, so connections to the converter don't use this network", names[is_v4]);
 		fact_remedy(fact, "name a converter's address of the family that all networks have");
 	}
 }
@@ -315,7 +315,8 @@ static void report_fullmesh(struct report *report, const struct mptcp_endpoint *
 
 	host_format_address(&endpoint->address, text);
 	fact = report_fact(report, FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
-			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the converter announces an address", text);
+			   "MPTCP endpoint %s has fullmesh without subflow: no second path uses it, unless the converter announces an "
+			   "address", text);
 	add_command(fact, endpoint, "delete", "");
 	if (network)
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "fullmesh");
@@ -375,11 +376,11 @@ static void report_limit(struct report *report, unsigned int limit, size_t wante
 	struct fact *fact;
 
 	if (limit >= wanted) {
-		fact = report_plain(report, FACT_OK, "network.subflow_limit", "a connection may have %u more path%s than its first", limit,
+		fact = report_plain(report, FACT_OK, "network.subflow_limit", "a connection may have %u path%s besides its first", limit,
 				    limit == 1 ? "" : "s");
 	} else {
 		fact = report_plain(report, FACT_WARN, "network.subflow_limit",
-				    "a connection may have %u more path%s than its first, and there could be %zu", limit,
+				    "a connection may have %u path%s besides its first, and there could be %zu", limit,
 				    limit == 1 ? "" : "s", wanted);
 		snprintf(count, sizeof(count), "%zu", wanted);
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count);

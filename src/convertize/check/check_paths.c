@@ -349,13 +349,13 @@ static struct fact *report_dead(const struct check_path *path)
 		fact = path_fact(path, FACT_WARN, "path", "this machine's own firewall lets no SYN to it out over %s", name);
 		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&path->candidate->address));
 	} else if (is_misrouted(path)) {
-		fact = path_fact(path, FACT_WARN, "path", "no route to it over %s: what is sent from the address there %s", name,
-				 path->way.error || path->way.assumed ? "goes nowhere" : "leaves by another network");
+		fact = path_fact(path, FACT_WARN, "path", "no route to it over %s: packets from the address there %s", name,
+				 path->way.error || path->way.assumed ? "go nowhere" : "leave by another network");
 		plan_route(path, fact);
 	} else if (is_filtered(path)) {
 		fact = path_fact(path, FACT_WARN, "path",
-				 "no answer over %s: this machine drops it, as it would send to the converter by another network "
-				 "(net.ipv4.conf.*.rp_filter = 1)", name);
+				 "no answer over %s: this machine drops the answers, as its own route to the converter leaves by another "
+				 "network (net.ipv4.conf.*.rp_filter = 1)", name);
 		plan_route(path, fact);
 	} else if (host_neighbour_is_silent(&path->way.gateway, path->home->index)) {
 		fact = report_silent_router(path);
@@ -391,7 +391,7 @@ static struct fact *report_mptcp(const struct check_path *path)
 	}
 	if (check_path_is_refused(path))
 		return path_fact(path, FACT_NOTE, "path",
-				 "answers over %s too, and refuses connections that begin there (error %u, %s); to join one needs no "
+				 "answers over %s too, and refuses connections that begin there (error %u, %s); joining one needs no "
 				 "permission", name, path->probe.response.error_code, convert_error_name(path->probe.response.error_code));
 	if (path->mptcp == PROBE_MPTCP_KEPT)
 		return path_fact(path, FACT_OK, "path", "Multipath TCP gets through over %s too, in %.1f ms", name,
@@ -437,8 +437,8 @@ static void report_syn_bytes(const struct check_path *path)
 	    path->size != CHECK_SIZE_CARRIED)
 		return;
 	fact = path_fact(path, FACT_WARN, "path.syn_bytes",
-			 "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests get through, and with early data "
-			 "of programs begin a second late", check_path_name(path), path->syn_lost, path->syn_passed);
+			 "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests get through, but connections "
+			 "with early data begin a second late", check_path_name(path), path->syn_lost, path->syn_passed);
 	fact_remedy(fact, REMEDY_SYN_BYTES, "");
 	fact_value_number(fact, (double)path->syn_passed);
 }

@@ -79,6 +79,7 @@ static enum way_end end_of(const struct probe_result *result)
 	return result->outcome == PROBE_NO_SYN_ACK || result->outcome == PROBE_SILENT ? WAY_SILENT : WAY_FAILED;
 }
 
+#define FORBIDDEN "is refused: the converter's rules forbid it, or the converter has no route there"
 #define REMEDY_SERVER "see that the server's name and port are right, and that it runs"
 #define REMEDY_EGRESS "on the converter, see that it has a route to the server, and that its firewall lets TCP out: ip route get ADDRESS"
 #define REMEDY_RULES "on the converter, see allow-destination in convertd.conf, and ip route; or add the server to CONVERT_BYPASS"
@@ -88,13 +89,12 @@ static const struct {
 	enum fact_status status;
 	const char *text, *remedy;
 } verdicts[][2] = { /* by the way through the converter; [1]: directly the server answers */
-	[WAY_REACHED] = { { FACT_OK, "answers, and not directly", NULL }, { FACT_OK, "answers", NULL } },
+	[WAY_REACHED] = { { FACT_OK, "answers, though it doesn't answer directly", NULL }, { FACT_OK, "answers", NULL } },
 	[WAY_FAILED] = { { FACT_WARN, "can't be reached, and not directly either", REMEDY_SERVER },
 			 { FACT_FAIL, "can't be reached, though it answers directly", REMEDY_EGRESS } },
 	[WAY_SILENT] = { { FACT_WARN, "says nothing, and not directly either", REMEDY_SERVER },
 			 { FACT_FAIL, "says nothing, though it answers directly", REMEDY_EGRESS } },
-	[WAY_FORBIDDEN] = { { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_RULES },
-			    { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_RULES } },
+	[WAY_FORBIDDEN] = { { FACT_WARN, FORBIDDEN, REMEDY_RULES }, { FACT_WARN, FORBIDDEN, REMEDY_RULES } },
 };
 
 static bool speaks_mptcp(const struct convert_response *response)

@@ -200,7 +200,7 @@ static struct fact *report_on_the_way(const struct check_candidate *candidate, c
 			    sockaddr_ip_port(&candidate->address));
 	} else if (first->icmp_from.sa.sa_family != AF_UNSPEC) {
 		host_format_address(&first->icmp_from, from);
-		fact = unanswered(candidate, "the router %s has no way to it: %s", from, error);
+		fact = unanswered(candidate, "the router %s has no route to it: %s", from, error);
 		fact_remedy(fact, REMEDY_ADDRESS);
 	} else if (link && !link->carrier && !probe_is_connected(&first->probe)) {
 		fact = unanswered(candidate, "%s, which connections take, has no carrier", link->name);
