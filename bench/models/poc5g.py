@@ -179,7 +179,7 @@ class _Stream:
         self._grown = []    # (time, length from then on)
 
     def add(self, time, position, payload):
-        """Takes a packet's payload; what came before is recognised by its position."""
+        """Takes a packet's payload; what came before is recognized by its position."""
         self._waiting.append((position, payload))
         for position, payload in sorted(self._waiting, key=lambda pair: pair[0]):
             if position <= len(self.data):

@@ -80,7 +80,7 @@ struct dial_ops {
 	struct converters_query (*query)(const struct dial *dial); /* returns the converters that may be asked; with @tried */
 	bool (*allows)(struct dial *dial, enum dial_use use);
 
-	/* Optional: returns a random number by which the converter recognises a repeated blind request; 0: none. */
+	/* Optional: returns a random number by which the converter recognizes a repeated blind request; 0: none. */
 	uint64_t (*repeat_key)(void);
 
 	/* Makes the socket one that can be connected to @to, over Multipath TCP if @mptcp, and converts @to to the socket's form. Sets

@@ -151,7 +151,7 @@ struct serve_verdict {
 	bool silent;      /* the request is silent; also with WAIT. The next ones are set only if it is whole: */
 	bool blind;       /* the request is blind */
 	bool needs_mptcp; /* it can't be served over TCP */
-	uint64_t attempt; /* by which we recognise the request if it is made again, by a SYN from another port; 0: none */
+	uint64_t attempt; /* by which we recognize the request if it is made again, by a SYN from another port; 0: none */
 	uint16_t repeat;  /* how often it was made before */
 	unsigned hold_ms; /* how long we may withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
 

@@ -57,7 +57,7 @@ int64_t enquiry_look(int64_t now);
 #define BLIND_REPEATS_MAX 3
 
 /*
- * A converter that recognises a request by its Attempt (doc/private-tlvs.md) asks the server once, however often we make the request,
+ * A converter that recognizes a request by its Attempt (doc/private-tlvs.md) asks the server once, however often we make the request,
  * and releases the last SYN. So we repeat requests for 11 s, however short our waits for an answer are: a server that answers the fourth
  * SYN, since three were lost on the way to it, does so after 7 s.
  */
