@@ -105,13 +105,13 @@ def test_down_and_up():
         equal(len(lab.client.ping(lab.converter.wifi4, 2)), 2, "answers once the link is up again")
         lab.http()
         curl = lab.client.popen(["curl", "-sS", "-o", "/dev/null", "-w", "%{size_download}",
-                                 "http://%s/bytes/4000000" % lab.server.addr4])
+                                 "http://%s/bytes/20000000" % lab.server.addr4])
         wait_until(lambda: lab.wifi.stats()["b-to-a"]["out_bytes"] > 1000000, 10, "a part of the transfer")
         lab.wifi.down()
         wait_until(lambda: lab.wifi.stats()["b-to-a"]["down_drop"] > 3, 10, "packets lost in mid-transfer")
         lab.wifi.up()
         equal(curl.wait(30), 0, "curl's status")
-        equal(curl.log_text(), "4000000", "bytes that curl got")
+        equal(curl.log_text(), "20000000", "bytes that curl got")
 
 
 def test_device_down():
@@ -131,9 +131,9 @@ def test_mtu():
     """The MTU holds to the byte; the converter reports it for what it forwards."""
     with Lab(wifi=Link(mtu=1400), lte=None) as lab:
         for address, fits in ((lab.converter.wifi4, 1372), (lab.converter.wifi6, 1352)):
-            ping = ["ping", "-n", "-M", "do", "-c", "1", "-W", "1", address, "-s"]
-            lab.client.run(ping + [fits])
-            check(lab.client.run(ping + [fits + 1], check=False).returncode, "%d bytes fit into 1400" % (fits + 29))
+            ping = ["ping", "-n", "-M", "do", "-c", "1", address]
+            lab.client.run([*ping, "-W", "10", "-s", fits])
+            check(lab.client.run([*ping, "-W", "1", "-s", fits + 1], check=False).returncode, "%d bytes fit into 1400" % (fits + 29))
         said = lab.server.run(["ping", "-n", "-M", "do", "-c", "1", "-W", "1", "-s", "1373", lab.client.wifi4], check=False)
         check("mtu = 1400" in said.stdout or "mtu=1400" in said.stdout, "no word of the MTU:\n" + said.stdout)
 

@@ -72,7 +72,7 @@ class Capture:
             # one hop at most: the broadcast reaches only the neighbour, which ignores it
             target = "127.0.0.1" if self._device in ("lo", "any") else "255.255.255.255"
             sender.sendto(token, (target, MARKER_PORT))
-        wait_until(lambda: self._contains(token), 5, "the end of the capture on %s" % self._device)
+        wait_until(lambda: self._contains(token), 30, "the end of the capture on %s" % self._device)
 
     def _contains(self, token):
         with open(self.path, "rb") as file:

@@ -210,7 +210,7 @@ class Client:
 
     def shutdown(self):
         """Sends a FIN. Before the SYN+ACK, Linux would give the whole connection up instead."""
-        select.select([], [self.sock], [], 5)
+        select.select([], [self.sock], [], 30)
         self.sock.shutdown(socket.SHUT_WR)
 
     def syn_data_taken(self):
