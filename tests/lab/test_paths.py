@@ -11,6 +11,7 @@ from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, wa
 from convertlab.pcap import OPT_MPTCP
 from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflow_ports, subflows
 
+TALK = 'exec 3<>/dev/tcp/%s/7; read -r line; echo "$line" >&3; read -r -u 3 back; [ "$back" = "$line" ]'
 NOBODY = 65534
 REMOVE_ADDR = 4  # a subtype, RFC 8684 8.2
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0x1, 0x4, 0x400
@@ -35,7 +36,7 @@ def test_a_transfer_uses_both_networks():
                   {"10.1.0.2": "subflow dev wifi", "10.2.0.2": "subflow dev lte", "fd01::2": "subflow dev wifi",
                    "fd02::2": "subflow dev lte"}, "endpoints")
             counted = carried(lab)
-            arrives(download(lab, 12000000))
+            arrives(download(lab, 40000000))
             shares = {name: count - counted[name] for name, count in carried(lab).items()}
             check(min(shares.values()) > 0.1 * sum(shares.values()), "what each network has carried: %s" % shares)
             # the packets of a program that is bound to an address leave by its network, in either family
@@ -76,13 +77,26 @@ def test_commands_are_shown():
 # --- networks change ------------------------------------------------------------------------------
 
 
+def talks(lab, **variables):
+    """Starts a program with a connection to the echo server, which is idle until goes_on()."""
+    env = lab.converted(CONVERT_CACHE="none", **variables)
+    return lab.client.popen(["bash", "-c", TALK % lab.server.addr4], name="talk", env=env, stdin=subprocess.PIPE)
+
+
+def goes_on(talk):
+    """Fails unless the connection still carries a line there and back."""
+    talk.stdin.write(b"line\n")
+    talk.stdin.flush()
+    arrives(talk)
+
+
 def test_an_address_is_replaced():
     """While a transfer runs: the new address carries it, and the old one has no subflow; no byte is missing."""
     with Lab() as lab:
         bare(lab)
         serve(lab)
         with PathManager(lab):
-            running = download(lab, 30000000)
+            running = download(lab, 100000000)
             wait_until(lambda: subflows(lab, "10.2.0.2") == 1, 10, "the subflow from the old address")
             lab.client.ip("addr del 10.2.0.2/24 dev lte", "addr add 10.2.0.9/24 dev lte",
                           "route replace default via 10.2.0.1 dev lte metric 200")
@@ -96,20 +110,24 @@ def test_an_address_is_replaced():
 
 
 def test_a_temporary_address_is_replaced():
-    """A connection keeps its only subflow, from the deprecated address, until it has one from the new address; then the old one goes."""
+    """
+    A connection keeps its only subflow, from the deprecated address, until it has one from the new address; then the old one goes.
+
+    The connection is idle meanwhile, so that it lasts for as long as a busy machine takes.
+    """
     with Lab(wifi=Link(delay_ms=100, rate_mbit=50)) as lab:
         bare(lab)
-        serve(lab)
+        lab.convertd()
+        lab.echo()
         with PathManager(lab, "--device", "wifi") as manager:
-            running = lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, 8000000], name="download",
-                                       env=lab.converted(CONVERT_CACHE="none", CONVERT_ADDR=lab.converter.addr6))
+            talk = talks(lab, CONVERT_ADDR=lab.converter.addr6)
             wait_until(lambda: subflows(lab, "[fd01::2]") == 1, 10, "the connection")
             with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
                 lab.client.ip("addr add fd01::9/64 dev wifi nodad", "addr change fd01::2/64 dev wifi preferred_lft 0")
                 wait_until(lambda: subflows(lab, "[fd01::9]") == 1, 10, "the subflow from the new address")
                 wait_until(lambda: set(endpoints(lab)) == {"10.1.0.2", "fd01::9"}, 10, "the end of the old endpoint")
                 wait_until(lambda: not [rule for rule in ip(lab, "-6", "rule") if "fd01::2 " in rule], 10, "the end of the old rule")
-            arrives(running)
+            goes_on(talk)
             manager.stop()
         packets = capture.packets()
         joined = next(at for at, packet in enumerate(packets) if packet.synack and "MP_JOIN" in packet.mptcp)
@@ -292,8 +310,7 @@ def test_renewals():
         lab.echo()
         with PathManager(lab) as manager:
             known, done = endpoints(lab), len(manager.done())
-            script = 'exec 3<>/dev/tcp/%s/7; read -r line; echo "$line" >&3; read -r -u 3 back; [ "$back" = "$line" ]' % lab.server.addr4
-            talk = lab.client.popen(["bash", "-c", script], name="talk", env=lab.converted(CONVERT_CACHE="none"), stdin=subprocess.PIPE)
+            talk = talks(lab)
             wait_until(lambda: subflows(lab, "10.2.0.2") == 1, 10, "the subflow")
             ports = subflow_ports(lab, "10.2.0.2")
             for lifetime in (3600, 7200):
@@ -303,9 +320,7 @@ def test_renewals():
             wait_until(lambda: any(line.startswith("default via 10.2.0.1 dev lte " + OURS) for line in
                                    ip(lab, "route", "show", "table", table)), 10, "the table as it was")
             equal(subflow_ports(lab, "10.2.0.2"), ports, "subflows")
-            talk.stdin.write(b"line\n")
-            talk.stdin.flush()
-            arrives(talk)
+            goes_on(talk)
             equal(endpoints(lab), known, "endpoints")
             check(all(command.startswith("ip route replace") for command in manager.done()[done:]), manager.done()[done:])
 
@@ -382,7 +397,7 @@ def test_a_restart_while_a_transfer_runs():
         bare(lab)
         serve(lab)
         with PathManager(lab) as manager:
-            running = download(lab, 40000000)
+            running = download(lab, 100000000)
             wait_until(lambda: subflows(lab, "10.1.0.2") == subflows(lab, "10.2.0.2") == 1, 10, "both subflows")
             manager.stop()
             # the transfer goes on over the preferred network alone
