@@ -8,7 +8,7 @@ import signal
 from convertlab import Lab, Link, check, equal, main, metrics, need, servers, wait_until
 from convertlab.peers import MPTCP, TCP, Client, Server, descriptors, extended_header, read_exactly
 
-SIZE = 6000000  # seconds on these links: no transfer ends before the drain begins
+SIZE = 30000000  # many seconds on these links: no transfer ends before the drain begins
 
 
 def near(**options):
@@ -79,7 +79,7 @@ def test_transfers_survive():
     need("curl")
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30)) as lab:
         lab.http()
-        process = drained(lab, 60, *metrics.OPTIONS)
+        process = drained(lab, 300, *metrics.OPTIONS)
         other = lab.convertd(["--listen", "[::]:1235"], port=1235)
         url, env = "http://%s/" % lab.server.addr4, lab.converted()
         path = os.path.join(lab.directory, "file")
@@ -94,7 +94,7 @@ def test_transfers_survive():
         metrics.wait_metrics(lab.converter, lambda found: found.family("convertd_connections", "state") == {"relay": len(running)},
                              "the end of all probes")
         order_end(process)
-        check("no new clients, %d sessions may go on for 60 s" % len(running) in process.log_text(), process.log_text())
+        check("no new clients, %d sessions may go on for 300 s" % len(running) in process.log_text(), process.log_text())
         check(all(transfer.poll() is None for transfer in running), "a transfer had ended before the drain")
         check(refused(lab, TCP) and refused(lab, MPTCP), "a new client is taken")
         said = [lab.client.run(["curl", "-sS", url + "bytes/5"], env=lab.converted(CONVERT_ADDR=addresses)).stdout
@@ -103,7 +103,7 @@ def test_transfers_survive():
         check("direct, the converter fails" in lab.shim_log(), lab.shim_log())
         other.wait_log(" to %s:80: " % lab.server.addr4)
         for transfer in running:
-            equal(transfer.wait(40), 0, "curl's status: " + transfer.log_text())
+            equal(transfer.wait(200), 0, "curl's status: " + transfer.log_text())
         for i in range(4):
             with open("%s%d" % (path, i), "rb") as file:
                 check(file.read() == content, "a download during the drain has other bytes")
