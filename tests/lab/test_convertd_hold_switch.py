@@ -77,7 +77,8 @@ def test_reload():
         def configure(text):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
-        configure("")
+        # the server's answer takes 600 ms, and convertd on a busy machine some more
+        configure("hold-time 2900\n")
         with converter(lab, "--config", path) as process:
             check(confirms(lab, server), "a SYN+ACK confirms nothing")
             with Client(lab.client, lab.converter.addr4, MPTCP) as client:
