@@ -278,7 +278,7 @@ def test_answer_between_two_syns():
 @kernel.needs("fastopen")
 def test_another_clients_number():
     """Requests with the same Attempt from another address are another attempt, with a connection of their own."""
-    with far(core_ms=300, lte=Link(delay_ms=10)) as lab, Server(lab, 80) as server, converter(lab, *METRICS):
+    with far(core_ms=100, lte=Link(delay_ms=10)) as lab, Server(lab, 80) as server, converter(lab, *METRICS):
         with begin(lab, 7) as mine, Client(lab.client, lab.converter.addr4, MPTCP) as foreign:
             foreign.sock.bind((lab.client.lte4, 0))
             foreign.sock.setblocking(False)
