@@ -205,12 +205,15 @@ def test_refused_clients():
 def test_server_that_speaks_first():
     """When the worker gets a turn, the server's SYN+ACK, greeting and FIN have all come: the client gets the greeting, and the end."""
     for ends in (False, True):
-        with far(core_ms=50) as lab, Server(lab, 80) as server, converter(lab, "--workers", "1", *METRICS) as process, \
-                Client(lab.client, lab.converter.addr4) as client:
+        with far() as lab, Server(lab, 80) as server, \
+                converter(lab, "--workers", "1", "--hold-time", "2900", *METRICS) as process, Client(lab.client, lab.converter.addr4) as client:
             client.sock.setblocking(False)
+            # the server answers only when the worker stands still, to the second SYN
+            lab.core.down()
             client.send(server.connect())
             wait_until(lambda: Metrics(lab.converter)("convertd_withheld_syns") == 1, 10, "the SYN to be withheld")  # pylint: disable=W0640
             with stopped(process):
+                lab.core.up()
                 sock = server.accept()
                 sock.sendall(b"220 hello")
                 if ends:
