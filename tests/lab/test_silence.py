@@ -520,18 +520,22 @@ def test_stands_still_and_is_killed():
 @kernel.needs("fastopen")
 def test_restart():
     """convertd lets withheld SYNs go, which get a response or a refusal; the new one serves its clients in silence."""
-    with far(core_ms=200) as lab, Server(lab, 80) as server, Manager(lab) as manager:
-        old = manager.start("--drain-timeout", "20")
+    with far() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        arguments = ("--drain-timeout", "20", "--hold-time", "2900")
+        old = manager.start(*arguments)
         manager.wait("READY=1")
         lab.greeter()
         with Client(lab.client, lab.converter.addr4) as client, Client(lab.client, lab.converter.addr4) as blind:
+            # the server answers after the restart
+            lab.core.down("b-to-a")
             for which, flags in ((client, {}), (blind, {"blind": True})):
                 which.sock.setblocking(False)
                 which.send(asks(lab, None, **flags))
                 which.sock.settimeout(10)
             wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout.count("\n") == 2, 5, "two SYNs to the server")
-            new = manager.restart(old, "--drain-timeout", "20")
+            new = manager.restart(old, *arguments)
             manager.wait("READY=1")
+            lab.core.up()
             extended_header(client.answer())
             server.accept().close()
             try:
