@@ -254,7 +254,7 @@ def stopped(process):
 @kernel.needs("fastopen")
 def test_hold_time():
     """If the server takes longer than --hold-time, convertd lets the SYN go, marked as unconfirmed; the response comes later."""
-    with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
+    with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
         for client in clients(lab, deliveries=["syn"]):
             with captures(lab) as packets:
                 client.send(server.connect())
