@@ -276,7 +276,7 @@ def test_confirmations_between_two():
     """Between one convertd and the next, SYN+ACKs confirm no server; nor do those of a convertd that doesn't withhold SYNs."""
     need("nft", "nftables")
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
-        arguments = ["--listen", "[::]:5001", "--workers", "1"]
+        arguments = ["--listen", "[::]:5001", "--workers", "1", "--hold-time", "2900"]
         for way in ("on", "off"):
             process = manager.start(*arguments)
             manager.wait("READY=1")

@@ -30,7 +30,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 @kernel.needs("fastopen")
 def test_synack_confirms():
     """The converter's SYN+ACK comes after the server's, acknowledges the data, and has the client's options."""
-    with far() as lab, Server(lab, 80) as server, converter(lab):
+    with far() as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900"):
         for client in clients(lab, deliveries=["syn"]):
             v6 = ":" in client.name
             with captures(lab) as packets:
@@ -53,7 +53,7 @@ def test_synack_confirms():
 @kernel.needs("fastopen")
 def test_workers():
     """The worker that accepts a connection finds its SYN's attempt, another worker's, too: all are confirmed, by one SYN to the server."""
-    with far() as lab, Server(lab, 80) as server, converter(lab, "--workers", "4"), contextlib.ExitStack() as stack:
+    with far() as lab, Server(lab, 80) as server, converter(lab, "--workers", "4", "--hold-time", "2900"), contextlib.ExitStack() as stack:
         with lab.capture(lab.converter, "core", "tcp") as core:
             at_once = []
             for i in range(40):

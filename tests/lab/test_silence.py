@@ -21,6 +21,8 @@ from convertlab.topology import CONVERTD_OPEN
 from convertlab.withheld import DROP_FORGED, overflow
 
 INFO = octets("01010000")
+# SYNs are withheld for longer than a busy machine stands still.
+PATIENT = ("--hold-time", "2900")
 
 
 def far(core_ms=5, **options):
@@ -77,7 +79,7 @@ def test_offered():
 @kernel.needs("fastopen")
 def test_not_one_byte():
     """Whether the server or the client speaks first, the stream is the server's from its first byte to its last."""
-    with far() as lab, Server(lab, 80) as server, converter(lab) as process:
+    with far() as lab, Server(lab, 80) as server, converter(lab, *PATIENT) as process:
         lab.greeter()
         for speaks_first in (True, False):
             for client, flags, v6 in each(lab):
@@ -107,7 +109,7 @@ def test_not_one_byte():
 def test_much():
     """Megabytes in both directions at once arrive unchanged."""
     data = hashlib.shake_256(b"silence").digest(4 << 20)
-    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab):
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, *PATIENT):
         for client, flags, v6 in each(lab):
             client.send(asks(lab, None, v6, **flags))
             sock = server.accept()
@@ -128,7 +130,7 @@ def test_much():
 @kernel.needs("fastopen")
 def test_server_that_closes():
     """At once, by a FIN or by a reset: the client sees the same, and no byte."""
-    with far() as lab, Server(lab, 80) as server, converter(lab):
+    with far() as lab, Server(lab, 80) as server, converter(lab, *PATIENT):
         for reset in (False, True):
             for client, flags, v6 in each(lab):
                 client.send(asks(lab, None, v6, **flags))
@@ -145,8 +147,7 @@ def test_server_that_closes():
 def test_reset_before_a_look():
     """A server accepts and resets at once, and a busy converter sees both together: the client is connected, then reset, as directly."""
     syn_sent, established = "02", "01"
-    # the client's SYN is withheld for longer than a busy machine stands still
-    with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
+    with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab, *PATIENT) as process:
         for last_words in (b"", b"last words"):
             for client, flags, v6 in each(lab):
                 client.send(asks(lab, None, v6, **flags))
@@ -165,7 +166,7 @@ def test_reset_before_a_look():
 @kernel.needs("fastopen")
 def test_half_close():
     """The client's FIN reaches the server, whose bytes still reach the client."""
-    with far() as lab, Server(lab, 80) as server, converter(lab):
+    with far() as lab, Server(lab, 80) as server, converter(lab, *PATIENT):
         for client, flags, v6 in each(lab):
             client.send(asks(lab, None, v6, **flags))
             sock = server.accept()
@@ -179,7 +180,7 @@ def test_half_close():
 @kernel.needs("fastopen")
 def test_asks_for_multipath_tcp():
     """Silence means that the server doesn't speak it, a response that it does. A blind client can't learn it."""
-    with far() as lab, Server(lab, 80) as plain, Server(lab, 81, MPTCP) as speaker, converter(lab):
+    with far() as lab, Server(lab, 80) as plain, Server(lab, 81, MPTCP) as speaker, converter(lab, *PATIENT):
         for server in (plain, speaker):
             for client, flags, v6 in each(lab):
                 address = lab.server.addr6 if v6 else lab.server.addr4
@@ -383,7 +384,7 @@ def test_errors():
 def test_multipath_or_not_at_all():
     """A middlebox removes MP_CAPABLE. From the SYN: a response, for the client to judge; from the SYN+ACK: a reset."""
     need("nft", "nftables")
-    with far() as lab, Server(lab, 80) as server, converter(lab):
+    with far() as lab, Server(lab, 80) as server, converter(lab, *PATIENT):
         with box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"):
             for client, flags, v6 in each(lab, protocols=(MPTCP,)):
                 if not flags["blind"]:
@@ -529,7 +530,7 @@ def test_stands_still_and_is_killed():
 def test_restart():
     """convertd lets withheld SYNs go, which get a response or a refusal; the new one serves its clients in silence."""
     with far() as lab, Server(lab, 80) as server, Manager(lab) as manager:
-        arguments = ("--drain-timeout", "20", "--hold-time", "2900")
+        arguments = ("--drain-timeout", "20", *PATIENT)
         old = manager.start(*arguments)
         manager.wait("READY=1")
         lab.greeter()
