@@ -143,14 +143,14 @@ def test_joins_pass():
 # --- errors --------------------------------------------------------------------------------------------------
 
 
-# A round trip within which convertd answers also on a busy machine, though shorter than the second after which Linux repeats a SYN; and no
-# other worker that would have to get a CPU first.
-FAR_MS, ALONE = 400, ("--workers", "1", "--hold-time", "2900")
+# A round trip within which convertd answers also on a busy machine, though shorter than the second after which Linux repeats a SYN.
+FAR_MS = 400
+# No other worker has to get a CPU first, and SYNs are withheld for longer than a busy machine stands still.
+ALONE = ("--workers", "1", "--hold-time", "2900")
 
 
 def same_flight(lab, *requests):
-    """Sends requests, each (a client, its bytes); returns the answers, after checking that each came right behind the SYN+ACK, before the
-    third ACK."""
+    """Sends requests, (client, bytes); returns the answers, after checking that each came behind the SYN+ACK, before the third ACK."""
     with captures(lab) as packets:
         for client, request in requests:
             client.send(request)
@@ -216,8 +216,8 @@ def test_refused_clients():
 def test_server_that_speaks_first():
     """When the worker gets a turn, the server's SYN+ACK, greeting and FIN have all come: the client gets the greeting, and the end."""
     for ends in (False, True):
-        with far() as lab, Server(lab, 80) as server, \
-                converter(lab, "--workers", "1", "--hold-time", "2900", *METRICS) as process, Client(lab.client, lab.converter.addr4) as client:
+        with far() as lab, Server(lab, 80) as server, converter(lab, *ALONE, *METRICS) as process, \
+                Client(lab.client, lab.converter.addr4) as client:
             client.sock.setblocking(False)
             # the server answers only when the worker stands still, to the second SYN
             lab.core.down()

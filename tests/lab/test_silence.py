@@ -280,7 +280,7 @@ def test_timestamps_stripped_on_the_way_there():
 def test_timestamps_stripped_on_the_way_back():
     """Only the client sees that: to it the SYN+ACK confirms nothing, and the server's bytes come instead of a response."""
     need("nft", "nftables")
-    with far() as lab, converter(lab), box(lab.client, "input", "tcp flags & syn == syn reset tcp option timestamp"):
+    with far() as lab, converter(lab, *PATIENT), box(lab.client, "input", "tcp flags & syn == syn reset tcp option timestamp"):
         lab.greeter()
         for client, flags, v6 in each(lab, protocols=(TCP,)):
             client.send(asks(lab, None, v6, 25, **flags))
@@ -326,7 +326,7 @@ def test_lost_synack():
     It falls back if the client has repeated its SYN before (Linux 6.18: the third ACK then lacks MP_CAPABLE), so either may happen.
     """
     need("nft", "nftables")
-    with far() as lab, converter(lab):
+    with far() as lab, converter(lab, *PATIENT):
         lab.greeter()
         for client, flags, v6 in each(lab):
             with box(lab.client, "input", "tcp flags & (syn | ack) == (syn | ack) limit rate 1/hour burst 1 packets drop"):
@@ -498,7 +498,7 @@ def test_stands_still_and_is_killed():
     """While convertd stands still no SYN is answered; after a kill the next one serves or refuses the repeated SYN, and serves others."""
     def start():
         """A convertd that is ready; the one before it has gone."""
-        process = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN], name="convertd")
+        process = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN, *PATIENT], name="convertd")
         process.wait_log("ready")
         return process
     with far() as lab, Server(lab, 80) as server:
