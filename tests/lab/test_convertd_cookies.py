@@ -328,8 +328,12 @@ def test_the_shim():
             result = lab.client.run(curl, env=lab.converted())
             equal(result.stdout, "1000 " * 5, "bytes")
             # with any outcome: curl may send a request on a connection that the server closes just then, and repeat it on another one
-            wait_until(lambda: process.log_text().count("bytes up") >= 6, 5, "five sessions, and one without a cookie")
-            equal(process.log_text().count("missing cookie"), 1, "connections without a cookie")
+            def sessions():
+                """The lines of sessions, without the probes of a path that a busy machine may cause."""
+                return [line for line in process.log_text().splitlines() if "bytes up" in line and " to nowhere: " not in line]
+
+            wait_until(lambda: len(sessions()) >= 6, 5, "five sessions, and one without a cookie")
+            equal(sum("missing cookie" in line for line in sessions()), 1, "connections without a cookie")
             equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
         with converter(lab, "--cookie-list", write(lab, "list", "one of ours")) as process:
             result = lab.client.run(curl, env=lab.converted(CONVERT_COOKIE="one of ours"))
