@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, sandbox
+from convertlab.peers import requests
 from test_aggregation import BEHIND, TAKEN, serve, transfer
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -113,14 +114,13 @@ def test_cookie_and_info_outlive_the_process():
         lab.echo()
         for _ in range(4):
             hello(lab)
-        equal(converter.log_text().count("request"), 5, "requests in\n" + converter.log_text())
+        equal(len(requests(converter)), 5, "requests in\n" + converter.log_text())
     with near() as lab:
         converter = scripted(lab, "whole", "01042263" "15020000" "08000000" "14010000")
         lab.echo()
         for _ in range(3):
             hello(lab)
-        requests = [line.split()[1] for line in converter.log_text().splitlines() if line.startswith("request")]
-        equal([("01010000" in r, "1e020000" in r) for r in requests], [(True, True), (False, False), (False, False)],
+        equal([("01010000" in r, "1e020000" in r) for r in requests(converter)], [(True, True), (False, False), (False, False)],
               "(Info, Multipath TCP) asked for: not of a converter that doesn't announce it")
 
 
@@ -134,7 +134,7 @@ def test_cookie_that_is_stale():
         converter = scripted(lab, "cookie", "44556677")
         for _ in range(3):
             hello(lab)
-        equal(converter.log_text().count("request"), 5, "requests in\n" + converter.log_text())
+        equal(len(requests(converter)), 5, "requests in\n" + converter.log_text())
         check("left alone" not in lab.shim_log(), lab.shim_log())
 
 
@@ -145,7 +145,7 @@ def test_rest_and_syn_data_outlive_the_process():
         lab.echo()
         for _ in range(3):
             hello(lab, CONVERT_ADDR=lab.converter.addr4)
-        equal(converter.log_text().count("request"), 1, "requests in\n" + lab.shim_log())
+        equal(len(requests(converter)), 1, "requests in\n" + lab.shim_log())
         check("left alone for 30 s" in lab.shim_log(), lab.shim_log())
     with Lab(wifi=Link(delay_ms=5, strip_syn_data=True), lte=None, core=Link(delay_ms=1)) as lab:
         lab.convertd()
@@ -289,8 +289,8 @@ def test_without_a_session():
                 with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
                     without_a_session(lab, uid)
                 # only requests to connect: after late answers on a busy machine there are probes of paths, too, with an Info TLV
-                requests = [packet.payload for packet in capture.packets() if packet.syn and server in packet.payload]
-                equal({INFO in request for request in requests}, {first}, "the first process asks what the converter supports, the second doesn't")
+                asked = [packet.payload for packet in capture.packets() if packet.syn and server in packet.payload]
+                equal({INFO in request for request in asked}, {first}, "the first process asks what the converter supports, the second doesn't")
             check(kept(place), place)
             equal(where(lab, uid), [("cache", "ok", place)], "what is said")
         # a session's own directory takes precedence

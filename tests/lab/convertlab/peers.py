@@ -125,6 +125,15 @@ def asked_to_connect(capture, port=1234):
             if p.dport == port and p.payload[:1] == b"\x01" and p.payload[2:4] in (b"\x22\x63", b"\x6c\x63") and connects(p.payload)}
 
 
+def requests(scripted):
+    """
+    The requests that a scripted_converter.py has got, in hexadecimal. A probe, an Info TLV alone, is none: the shim asks so about a path after
+    a late answer, as on a busy machine.
+    """
+    got = [line.split()[1] for line in scripted.log_text().splitlines() if line.startswith("request ")]
+    return [request for request in got if request != message(octets("01010000")).hex()]
+
+
 def tlvs(answer):
     """[(type, value behind the Length field), …] of a whole message; fails if it isn't one."""
     check(len(answer) >= 4 and answer[0] == 1 and answer[2:4] == b"\x22\x63" and len(answer) == answer[1] * 4,
