@@ -8,7 +8,7 @@ import os
 import shlex
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, waits
-from test_convertize_check import DEGRADED, FAILED, OK, Report
+from test_convertize_check import DEGRADED, FAILED, OK, ONE_SECOND, Report
 
 WITHOUT_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
 ON_THE_CONVERTER = "on the converter, "
@@ -239,7 +239,7 @@ def test_converter_is_down():
         lab.converter.run(["ip", "route", "add", "blackhole", lab.client.wifi4])
         lab.wifi.down()
         lab.lte.down()
-        patient.says(FAILED, ("converter", "fail"), cause="nothing comes back for 1 s")
+        patient.says(FAILED, ("converter", "fail"), cause="nothing comes back for 1 s", words=ONE_SECOND)
 
 
 def test_limits_of_a_converter():

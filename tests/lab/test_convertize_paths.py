@@ -8,7 +8,7 @@ import os
 import shutil
 
 from convertlab import Link, Unsuitable, Veth, check, equal, long, main, sandbox, waits
-from test_convertize_check import DEGRADED, FAILED, NOBODY, OK, Report
+from test_convertize_check import DEGRADED, FAILED, NOBODY, OK, ONE_SECOND, Report
 from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
 
 # --- sizes --------------------------------------------------------------------------------------
@@ -133,7 +133,8 @@ def test_firewalls():
         patient.apply(report.remedies()[0])
         patient.says(DEGRADED, ("path", "warn"), cause="no answer over wifi, though its host answers there")
         lab.lte.set("a-to-b", drop_port=1234)
-        patient.says(FAILED, ("converter", "fail"), cause="nothing comes back for 1 s, though its host answers at another port")
+        patient.says(FAILED, ("converter", "fail"), cause="nothing comes back for 1 s, though its host answers at another port",
+                     words=ONE_SECOND)
         lab.lte.set(drop_port=0)
         lab.wifi.set(drop_port=0)
         patient.says(OK)
