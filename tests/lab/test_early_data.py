@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, servers
+from convertlab import Lab, Link, check, equal, first_syns, kernel, long, main, need, servers
 from convertlab.pcap import OPT_MPTCP
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -41,7 +41,7 @@ def unharmed(said):
 
 def syn_payloads(capture):
     """The payloads of SYNs over Multipath TCP. A SYN over TCP is a probe of the path, as after a late answer of a busy machine."""
-    return [p.payload for p in capture.packets() if p.dport == 1234 and p.syn and OPT_MPTCP in dict(p.options)]
+    return [p.payload for p in first_syns(capture.packets()) if p.dport == 1234 and OPT_MPTCP in dict(p.options)]
 
 
 @kernel.needs("fastopen")

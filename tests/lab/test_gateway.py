@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 
-from convertlab import Link, check, equal, long, main, wait_until, waits
+from convertlab import Link, check, equal, first_syns, long, main, wait_until, waits
 from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
     start_gateway
@@ -43,7 +43,7 @@ def test_converted():
                 equal(server.recv(100), b"question", "what the server gets")
                 server.sendall(b"answer")
                 equal(client.recv(100), b"answer", "what the client gets")
-                syns = [p for p in core.packets() if p.syn and p.dport == PORT]
+                syns = [p for p in first_syns(core.packets()) if p.dport == PORT]
                 equal(len(syns), 1, "SYNs to the server")
                 answered = min(p.time for p in core.packets() if p.synack and p.sport == PORT)
                 check(min(p.time for p in lan.packets() if p.synack) > answered, "the client's SYN+ACK came before the server's")
@@ -421,7 +421,9 @@ def test_this_host():
             sock.close()
         lab.http()
         lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4], env=lab.converted())
-        equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway withheld\n" + process.log_text())
+        # a SYN that a busy machine repeats is the same client's
+        withheld = set(re.findall(r"SYN of (\S+) to", process.log_text()))
+        equal(len(withheld), 1, "clients whose SYNs the gateway withheld\n" + process.log_text())
 
 
 def test_a_converter_of_this_host():
@@ -434,7 +436,7 @@ def test_a_converter_of_this_host():
                 with pair(host, lab.server.addr4, listener) as (client, server, _):
                     client.sendall(b"x")
                     equal(server.recv(1), b"x", "a byte")
-                equal(sum(p.syn for p in core.packets()), number, "SYNs to the server")
+                equal(len(first_syns(core.packets())), number, "SYNs to the server")
 
 
 def test_a_crowd_and_a_flood():

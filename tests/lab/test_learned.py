@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, sandbox
+from convertlab import Lab, Link, Unsuitable, check, equal, first_syns, kernel, main, need, sandbox
 from convertlab.peers import requests
 from test_aggregation import BEHIND, TAKEN, serve, transfer
 
@@ -42,7 +42,7 @@ def get(lab, **env):
 
 def mptcp_syns(lab, capture):
     """The destinations of SYNs with MP_CAPABLE."""
-    return [p.dst for p in capture.packets() if p.syn and not p.ack and 30 in [kind for kind, _ in p.options]]
+    return [p.dst for p in first_syns(capture.packets()) if 30 in [kind for kind, _ in p.options]]
 
 
 def test_limit_of_file_sizes():

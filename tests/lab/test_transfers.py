@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until, waits
+from convertlab import Lab, Link, check, equal, first_syns, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until, waits
 from convertlab.pcap import OPT_MPTCP
 from convertlab.peers import requests
 
@@ -402,7 +402,7 @@ def test_the_syn_on_the_wire():
                            env=lab.converted())
         sent = [p for p in capture.packets() if p.dport == 1234]
         # after a late answer, as on a slow machine, there is also a probe over TCP
-        syns = [p for p in sent if p.syn and OPT_MPTCP in dict(p.options)]
+        syns = [p for p in first_syns(sent) if OPT_MPTCP in dict(p.options)]
         equal(len(syns), 1, "SYNs with MP_CAPABLE to the converter, of %d packets" % len(sent))
         syn = syns[0]
         first = next(p for p in sent if p.payload)

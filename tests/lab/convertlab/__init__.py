@@ -17,12 +17,12 @@ from .capture import Capture
 from .harness import Skip, Unsuitable, between, check, equal, long, main, measured, measured_between, measures, need, same_data, timeout, waits
 from .hosts import CommandError, Host, Process
 from .links import Link, Veth
-from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
+from .pcap import Packet, bytes_by_path, first_syns, mptcp_subflows, read_pcap
 from .topology import Lab
 from .waiting import LabError, patience, repetitions, side_by_side, wait_until
 
 __all__ = [
     "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Unsuitable", "Veth",
-    "between", "bytes_by_path", "check", "equal", "kernel", "long", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
-    "patience", "read_pcap", "repetitions", "same_data", "side_by_side", "timeout", "wait_until", "waits",
+    "between", "bytes_by_path", "check", "equal", "first_syns", "kernel", "long", "main", "measured", "measured_between", "measures",
+    "mptcp_subflows", "need", "patience", "read_pcap", "repetitions", "same_data", "side_by_side", "timeout", "wait_until", "waits",
 ]

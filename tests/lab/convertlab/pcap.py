@@ -145,6 +145,15 @@ def read_pcap(path):
     return found
 
 
+def first_syns(packets):
+    """The first SYN of each connection, in order. If a busy machine answers late, Linux sends a SYN again after a second, from the same port."""
+    found = {}
+    for packet in packets:
+        if packet.syn:
+            found.setdefault((packet.src, packet.sport, packet.dst, packet.dport), packet)
+    return list(found.values())
+
+
 def bytes_by_path(packets):
     """TCP payload by (src, dst) address, retransmissions included: {("10.1.0.2", "10.9.0.1"): 4711, …}."""
     sums = collections.Counter()
