@@ -8,7 +8,7 @@ import re
 import subprocess
 
 from convertlab import Veth, check, equal, long, main, waits
-from test_begin import curl, lab_for, remembering, served
+from test_begin import SECOND_SYN_MS, curl, lab_for, remembering, served, unmoved, well
 
 
 def test_backup():
@@ -16,10 +16,9 @@ def test_backup():
     with lab_for() as lab:
         served(lab)
         lab.client.ip("mptcp endpoint change %s backup" % lab.client.lte4)
-        equal(curl(lab)[1], lab.client.wifi4, "the address while all is well, in\n" + lab.shim_log())
+        name = well(lab, lambda name: curl(lab, env=remembering(lab, name))[1], lab.client.wifi4)
         lab.wifi.down()
-        equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
-        equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        equal([curl(lab, env=remembering(lab, name))[1] for _ in range(2)], [lab.client.lte4] * 2, "addresses, in\n" + lab.shim_log())
         check("begins on lte, which is for backup" in lab.shim_log(), lab.shim_log())
 
 
@@ -61,13 +60,13 @@ def test_what_the_user_wants():
     with lab_for() as lab:
         served(lab)
         wifi, lte = lab.client.wifi4, lab.client.lte4
-        for wish, address in (("lte", lte), ("wifi lte", wifi), (lte, lte), ("wifi=backup", lte), ("wifi=never", lte), ("lte=never", wifi)):
-            equal(curl(lab, env=remembering(lab, CONVERT_PATHS=wish))[1], address, "the address for %s, in\n%s" % (wish, lab.shim_log()))
+        wishes = {"lte": lte, "wifi lte": wifi, lte: lte, "wifi=backup": lte, "wifi=never": lte, "lte=never": wifi}
+        name = well(lab, lambda name: {wish: curl(lab, env=remembering(lab, name, CONVERT_PATHS=wish))[1] for wish in wishes}, wishes)
         lab.wifi.down()
         result = lab.client.run(["curl", "-sS", "-m", "2", "-o", "/dev/null", "http://%s/bytes/10" % lab.server.addr4],
-                                env=remembering(lab, CONVERT_PATHS="lte=never"), check=False)
+                                env=remembering(lab, name, CONVERT_PATHS="lte=never"), check=False)
         equal(result.returncode, 28, "curl's status where nothing else is allowed, in\n" + lab.shim_log())
-        equal(curl(lab, env=remembering(lab, CONVERT_PATHS="lte=backup"))[1], lte, "the address, in\n" + lab.shim_log())
+        equal(curl(lab, env=remembering(lab, name, CONVERT_PATHS="lte=backup"))[1], lte, "the address, in\n" + lab.shim_log())
 
 
 def test_never():
@@ -128,9 +127,9 @@ def test_second_connect_of_a_socket():
             equal(said, "7 %s\n" % (seen or lab.client.lte4), "the second one with \"%s\", in\n%s" % (wishes, lab.shim_log()))
 
 
-def told(lab, command, *words, wishes):
-    """Runs a command of convertize with this CONVERT_PATHS, and with what curl() has learned."""
-    env = {"XDG_RUNTIME_DIR": os.path.join(lab.directory, "runtime"), "CONVERT_ADDR": lab.converter.addr4, "CONVERT_PATHS": wishes}
+def told(lab, command, *words, wishes, learned="runtime"):
+    """Runs a command of convertize with this CONVERT_PATHS, and with what curl() has learned under this name."""
+    env = {"XDG_RUNTIME_DIR": os.path.join(lab.directory, learned), "CONVERT_ADDR": lab.converter.addr4, "CONVERT_PATHS": wishes}
     return lab.client.run([lab.build.program("convertize"), command, "--config", "none", *words], env=env, check=False)
 
 
@@ -163,26 +162,26 @@ def test_what_is_shown_of_each_network():
     with lab_for() as lab:
         served(lab)
 
-        def rows(wishes=""):
-            shown = told(lab, "paths", "--device", "wifi,lte", "--json", wishes=wishes)
+        def rows(name, wishes=""):
+            shown = told(lab, "paths", "--device", "wifi,lte", "--json", wishes=wishes, learned=name)
             return {row["address"]: row for row in json.loads(shown.stdout)["networks"]}
 
         wifi, lte = lab.client.wifi4, lab.client.lte4
-        equal([rows()[address]["learned"] for address in (wifi, lte)], [None, None], "before anything is learned")
-        curl(lab)
-        learned = rows("lte wifi")[wifi]["learned"]
+        equal([rows("nothing")[address]["learned"] for address in (wifi, lte)], [None, None], "before anything is learned")
+        ((_, _), name), _ = unmoved(lab, lambda name: (curl(lab, env=remembering(lab, name)), name), lambda found: found[0][0] < SECOND_SYN_MS)
+        learned = rows(name, "lte wifi")[wifi]["learned"]
         equal((learned["state"], learned["syn_data_lost"], learned["converter"]), ("works", 0, lab.converter.addr4 + ":1234"), "wifi")
         check(learned["rtt_ms"] >= 20, learned)
-        equal([(row["order"], row["preferred"]) for row in map(rows("lte wifi").get, (wifi, lte))], [(2, None), (1, None)], "an order")
-        equal([(row["order"], row["preferred"]) for row in map(rows("lte=backup wifi=never").get, (wifi, lte))],
+        equal([(row["order"], row["preferred"]) for row in map(rows(name, "lte wifi").get, (wifi, lte))], [(2, None), (1, None)], "an order")
+        equal([(row["order"], row["preferred"]) for row in map(rows(name, "lte=backup wifi=never").get, (wifi, lte))],
               [(None, "never"), (None, "backup")], "uses")
-        equal([(row["order"], row["preferred"]) for row in map(rows().get, (wifi, lte))], [(None, None)] * 2, "unnamed")
+        equal([(row["order"], row["preferred"]) for row in map(rows(name).get, (wifi, lte))], [(None, None)] * 2, "unnamed")
         lab.wifi.down()
-        equal(curl(lab)[1], lte, "the address, in\n" + lab.shim_log())
-        found = rows()
+        equal(curl(lab, env=remembering(lab, name))[1], lte, "the address, in\n" + lab.shim_log())
+        found = rows(name)
         equal((found[wifi]["learned"]["state"], found[lte]["learned"]["state"]), ("silent", "works"), "wifi is silent")
         check(0 <= found[wifi]["learned"]["asked_seconds_ago"] <= 60, found[wifi])
-        table = re.sub(r"\n +", " ", told(lab, "paths", "--device", "wifi,lte", wishes="lte wifi=backup").stdout)
+        table = re.sub(r"\n +", " ", told(lab, "paths", "--device", "wifi,lte", wishes="lte wifi=backup", learned=name).stdout)
         check(re.search(r"^wifi .*, preferred: backup, learned: silent, \d+ ms, asked \d+ s ago$", table, re.MULTILINE), table)
         check(re.search(r"^lte .*, preferred: 1, learned: works, \d+ ms$", table, re.MULTILINE), table)
 
