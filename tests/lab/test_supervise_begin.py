@@ -6,13 +6,13 @@ import time
 
 from convertlab import check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.supervised import build
-from test_begin import BEGINS, DIRECT_BY, MOVED, NOWHERE, lab_for, remembering, router_says, served
+from test_begin import BEGINS, DIRECT_BY, MOVED, NOWHERE, lab_for, remembering, router_says, served, unmoved, well
 
 WAYS = ((), ("nonblocking",), ("poll",), ("threads=4",))
 
 
 class Supervised:
-    """A static program under the supervisor, which remembers what it learns."""
+    """A static program under the supervisor, which remembers what it learns, under a name for remembering()."""
 
     def __init__(self, lab, **env):
         directory = os.path.join(lab.directory, "programs")
@@ -49,11 +49,11 @@ def test_dead_default_path():
     for way in WAYS:
         with lab_for() as lab:
             served(lab)
-            program = Supervised(lab)
-            equal(program.echo(*way), {lab.client.wifi4}, "the address while all is well, by %s" % (way,))
+            program = Supervised(lab, name=well(lab, lambda name, lab=lab, way=way: Supervised(lab, name=name).echo(*way), {lab.client.wifi4}))
+            before = len(lab.shim_log())
             lab.wifi.down()
             addresses = [program.echo(*way) for _ in range(3)]
-            log = lab.shim_log()
+            log = lab.shim_log()[before:]
             equal(addresses, [{lab.client.lte4}] * 3, "addresses by %s, in\n%s" % (way, log))
             moved = range(1, 5 if way == ("threads=4",) else 2)  # a line for each connection that notices it
             check(log.count(MOVED) in moved and log.count(BEGINS) >= 2 and "direct" not in log, "moved by %s, in\n%s" % (way, log))
@@ -78,13 +78,12 @@ def test_blind():
     for ask in (lambda program: program.echo("nonblocking"), Supervised.curl):
         with lab_for() as lab:
             served(lab)
-            program = Supervised(lab)
-            for _ in range(2):
-                ask(program)
+            name = well(lab, lambda name, lab=lab, ask=ask: [ask(Supervised(lab, name=name)) for _ in range(2)], [{lab.client.wifi4}] * 2)
+            program, before = Supervised(lab, name=name), lab.shim_log().count(MOVED)
             lab.wifi.down()
             equal([ask(program) for _ in range(3)], [{lab.client.lte4}] * 3, "the address, in\n" + lab.shim_log())
             log = lab.shim_log()
-            check("blindly" in log and log.count(MOVED) == 1, log)
+            check("blindly" in log and log.count(MOVED) == before + 1, log)
 
 
 def test_path_that_is_back():
@@ -134,9 +133,13 @@ def test_dead_address_of_two():
     with lab_for() as lab:
         served(lab)
         lab.converter.ip("route add blackhole 10.9.0.66")
-        program = Supervised(lab, CONVERT_ADDR="10.9.0.66,%s" % lab.converter.addr4)
-        equal([program.echo() for _ in range(2)], [{lab.client.wifi4}] * 2, "addresses, in\n" + lab.shim_log())
-        equal(lab.shim_log().count("converter 10.9.0.66:1234: " + MOVED), 1, "moved, in\n" + lab.shim_log())
+
+        def connect(name):
+            program = Supervised(lab, name=name, CONVERT_ADDR="10.9.0.66,%s" % lab.converter.addr4)
+            return [program.echo() for _ in range(2)]
+        found, said = unmoved(lab, connect, moves=1)
+        equal(found, [{lab.client.wifi4}] * 2, "addresses, in\n" + said)
+        equal(said.count("converter 10.9.0.66:1234: " + MOVED), 1, "moved, in\n" + said)
 
 
 @kernel.needs("fastopen")
@@ -176,10 +179,14 @@ def test_path_that_loses_data_in_syns():
     """Wifi loses SYNs with data: the request follows the handshake there."""
     with lab_for() as lab:
         served(lab)
-        program = Supervised(lab)
         lab.wifi.set("a-to-b", max_syn=66)
-        equal([program.echo() for _ in range(3)], [{lab.client.wifi4}] * 3, "addresses, in\n" + lab.shim_log())
-        check("asked behind the handshake" in lab.shim_log(), lab.shim_log())
+
+        def connect(name):
+            program = Supervised(lab, name=name)
+            return [program.echo() for _ in range(3)]
+        found, said = unmoved(lab, connect)
+        equal(found, [{lab.client.wifi4}] * 3, "addresses, in\n" + said)
+        check("asked behind the handshake" in said, said)
 
 
 def test_direct_takes_a_path_that_works():
@@ -198,15 +205,17 @@ def test_what_the_user_wants():
     for wants in ("lte", "wifi=never"):
         with lab_for() as lab:
             served(lab)
-            equal(Supervised(lab, CONVERT_PATHS=wants).echo(), {lab.client.lte4}, "the address with %s, in\n%s" % (wants, lab.shim_log()))
+            found, said = unmoved(lab, lambda name, lab=lab, wants=wants: Supervised(lab, name=name, CONVERT_PATHS=wants).echo())
+            equal(found, {lab.client.lte4}, "the address with %s, in\n%s" % (wants, said))
 
 
 def test_networks_that_are_not_there():
     """CONVERT_PATHS names a network that doesn't exist: the log says so."""
     with lab_for() as lab:
         served(lab)
-        equal(Supervised(lab, CONVERT_PATHS="wlan9 lte").echo(), {lab.client.lte4}, "the address, in\n" + lab.shim_log())
-        equal([line.split("]: ")[1] for line in lab.shim_log().splitlines() if "CONVERT_PATHS" in line],
+        found, said = unmoved(lab, lambda name: Supervised(lab, name=name, CONVERT_PATHS="wlan9 lte").echo())
+        equal(found, {lab.client.lte4}, "the address, in\n" + said)
+        equal([line.split("]: ")[1] for line in said.splitlines() if "CONVERT_PATHS" in line],
               ["CONVERT_PATHS names wlan9: there is no such device or address now"], "what the log says")
 
 
