@@ -199,7 +199,7 @@ def test_a_converter_is_given_up_while_time_stands_still():
     """The shim takes its deadlines from the kernel's clock, and the cache has times that other processes believe."""
     with client() as run:
         path = library("faketime")
-        env = {"FAKETIME": "2020-01-01 00:00:00", "CONVERT_TIMEOUT": "0.5", "CONVERT_ADDR":
+        env = {"FAKETIME": "2020-01-01 00:00:00", "CONVERT_TIMEOUT": "4", "CONVERT_ADDR":
                "%s,%s" % (run.lab.addresses.blackhole4, run.lab.converter.addr4)}
         for preloads in ([run.lab.build.shim, path], [path, run.lab.build.shim]):
             run.gets("a silent converter first", run.curl, preloads=preloads, env=env)
