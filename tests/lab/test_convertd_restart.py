@@ -312,11 +312,13 @@ def test_next_one_fails():
         equal(process.stop(), 0, "the status")
 
 
+@long
+@waits
 def test_stopped_for_good():
     """The manager closes the kept sockets: new clients are refused, sessions have --drain-timeout, and then nothing is left."""
     need("nft", "nftables")
     with near() as lab, Manager(lab) as manager:
-        process = manager.start("--workers", "2", "--drain-timeout", "2")
+        process = manager.start("--workers", "2", "--drain-timeout", "15")
         manager.wait("READY=1")
         serving = process.serving
         with Client(lab.client, lab.converter.addr4, MPTCP) as client, Server(lab, 80) as server:
@@ -324,7 +326,7 @@ def test_stopped_for_good():
             sock = server.accept()
             process.send_signal(signal.SIGTERM)
             manager.wait("STOPPING=1")
-            equal(process.wait(5), 0, "the status")
+            equal(process.wait(20), 0, "the status")
             check(is_alive(serving), "the serving process has gone with its session")
             manager.forget()
 
@@ -337,10 +339,10 @@ def test_stopped_for_good():
                     return False  # the listener was closed amid its handshake
                 except ConnectionRefusedError:
                     return True
-            wait_until(refused, 5, "new clients to be refused")
+            wait_until(refused, 10, "new clients to be refused")
             sock.sendall(b"d")
             equal(client.read(1), b"d", "a byte in the drain")
-            wait_until(lambda: not is_alive(serving), 10, "the end of the drain")
+            wait_until(lambda: not is_alive(serving), 30, "the end of the drain")
             equal(client.end(), (b"", "reset"), "the end of a session that was cut")
             sock.close()
         equal(tables(lab), "", "tables")

@@ -90,13 +90,13 @@ FAULTS = (("check(got == b'right', 'wrong byte')", "wrong byte", False),
           ("assert got == b'right'", "", False),
           ("raise ConnectionResetError(104, 'reset')", "ConnectionResetError", False),
           ("wait_until(lambda: got == b'right', 0.1, 'the byte')", "waited 0.1s in vain for the byte", False),
-          ("signal.pause()", "no end within 1s", False))
+          ("signal.pause()", "no end within 5s", False))
 
 
 def test_what_is_wrong_is_not_repeated():
     """A wrong byte, an error, a time-out: also in a test that measures, although the next run would succeed."""
     with toys() as field:
-        for mark in ("@measures\n@timeout(1)\n", "@timeout(1)\n"):
+        for mark in ("@measures\n@timeout(5)\n", "@timeout(5)\n"):
             for final in (True, False):
                 faults = [(fault, said) for fault, said, is_final in FAULTS if is_final == final]
                 status, results, told, runs = field.run("".join(
