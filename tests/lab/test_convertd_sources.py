@@ -5,7 +5,7 @@ import contextlib
 import signal
 import socket
 
-from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
+from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox, wait_until
 from convertlab.pcap import mptcp_subflows
 from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, error, extended_header, read_exactly)
 
@@ -165,7 +165,8 @@ def test_first_subflow_counts():
         lab.wifi.set(rate_mbit=20)
         preserving(lab)
         with converter(lab, "--preserve-client-address"):
-            for address in (lab.client.wifi4, lab.client.lte4):
+            for address, other in ((lab.client.wifi4, lab.client.lte4), (lab.client.lte4, lab.client.wifi4)):
+                second = ["ss", "-HtnO", "state", "established", "src", other, "dst", lab.converter.addr4]
                 with lab.capture(lab.converter, "lte" if address == lab.client.wifi4 else "wifi", "tcp") as capture, \
                         lab.capture(lab.server, "core", "tcp port 80") as behind, \
                         Client(lab.client, lab.converter.addr4, MPTCP) as client:
@@ -174,6 +175,7 @@ def test_first_subflow_counts():
                     with server.accept() as sock:
                         extended_header(client.answer())
                         equal(sock.getpeername()[0], "::ffff:" + address, "the peer")
+                        wait_until(lambda second=second: lab.client.run(second).stdout, 20, "the second subflow")
                         sock.sendall(bytes(size))
                         equal(len(client.read(size)), size, "bytes")
                 check(any(flow[0] == "MP_JOIN" for flow in mptcp_subflows(capture.packets())), "no second subflow")

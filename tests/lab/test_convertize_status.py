@@ -20,13 +20,14 @@ from convertlab.paths import BULK, PathManager, bare
 
 NOBODY = 65534
 COLUMNS = 80
-# Connects, says so, sends as many bytes of bulk.py as its argument says, and waits for a line on its standard input
+# Connects, and says so. With an argument it sends as many bytes of bulk.py after a line on its standard input. Then it waits for a line.
 CLIENT = """
 import hashlib, socket, sys
 sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 print("connected", flush=True)
 if len(sys.argv) > 3:
     size = int(sys.argv[3])
+    sys.stdin.readline()
     sock.sendall(b"put %d\\n" % size + (2 * hashlib.shake_256(b"bulk").digest(1048573))[:size])
     sock.recv(1)
     print("done", flush=True)
@@ -43,6 +44,12 @@ def two_networks():
         yield lab
 
 
+def subflows_on_lte(lab):
+    """The number of connections and subflows to the converter that lte has."""
+    shown = lab.client.run(["ss", "-HtnO", "state", "established", "dport", "=", ":1234"]).stdout.split()
+    return sum(word.rpartition(":")[0].partition("%")[0].strip("[]") in (lab.client.lte4, lab.client.lte6) for word in shown)
+
+
 class Runs:
     """Programs that keep a connection until their standard input is closed."""
 
@@ -51,12 +58,20 @@ class Runs:
         self.env = {**lab.converted(CONVERT_CACHE=directory), "LD_PRELOAD": ""}
         os.makedirs(directory, mode=0o700, exist_ok=True)
 
-    def begin(self, *words, method="preload", wrapper=(), size=0, **env):
-        """Starts a program, and waits until it is connected, and has sent its bytes."""
+    def begin(self, *words, method="preload", wrapper=(), size=0, joins=False, **env):
+        """
+        Starts a program, and waits until it is connected, and has sent its bytes. joins: its request isn't silent, and it sends them once lte
+        has a subflow.
+        """
         command = [*wrapper, self._lab.build.program("convertize"), "--config", "none", "--method", method, "python3", "-c", CLIENT,
                    *(words or (self._lab.server.addr4, 6000)), *([size] if size else [])]
         process = self._lab.client.popen(command, name="program", stdin=-1, env={**self.env, **env})
-        process.wait_log("done" if size else "connected", 20)
+        process.wait_log("connected", 20)
+        if size:
+            wait_until(lambda: not joins or subflows_on_lte(self._lab), 20, "the second subflow")
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.wait_log("done", 20)
         return process
 
 
@@ -71,10 +86,11 @@ def test_programs_servers_networks():
     with two_networks() as lab:
         runs = Runs(lab, os.path.join(lab.directory, "cache"))
         start = time.monotonic()
-        first = runs.begin(size=2000000)
+        first = runs.begin(size=2000000, joins=True)
         took = time.monotonic() - start
         second = runs.begin(lab.server.addr6, 6000, method="supervise")
         direct = runs.begin(CONVERT_BYPASS=lab.server.addr4)
+        wait_until(lambda: subflows_on_lte(lab) == 2, 20, "both programs' second subflows")
         found = ask(lab)
         equal((found["users"], len(found["connections"])), ("all", 3), found)
         one, two, three = found["connections"]
@@ -113,6 +129,7 @@ def test_users():
         try:
             mine = Runs(lab, os.path.join(lab.directory, "cache")).begin()
             other = Runs(lab, theirs).begin(wrapper=wrapper, size=500000, CONVERT_LOG="")
+            wait_until(lambda: subflows_on_lte(lab) == 2, 20, "both programs' second subflows")
             found = ask(lab, wrapper=wrapper)
             equal((found["users"], [one["pid"] for one in found["connections"]]), ("own", [other.pid]), found)
             equal(found["connections"][0]["server"], "%s:6000" % lab.server.addr4, "its server")
@@ -128,6 +145,7 @@ def test_without_a_note():
     """If programs keep no cache, status needs the converter's address to find converted connections, and doesn't know their servers."""
     with two_networks() as lab:
         process = Runs(lab, os.path.join(lab.directory, "cache")).begin(CONVERT_CACHE="none")
+        wait_until(lambda: subflows_on_lte(lab) == 1, 20, "the second subflow")
         equal(ask(lab)["connections"], [], "without the converter")
         found, = ask(lab, "--converter", lab.converter.addr4)["connections"]
         equal((found["pid"], found["server"], found["age_s"], len(found["networks"])), (process.pid, None, None, 2), found)

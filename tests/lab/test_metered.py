@@ -91,7 +91,8 @@ def carries_nothing(lab, wishes, said, **options):
 def test_endpoints_of_an_excluded_network():
     """There is an endpoint on each network: without a wish lte carries its share, and no byte if it is excluded."""
     with metered() as lab:
-        check(transfer(lab, "")[0] > SIZE / 10, "bytes on lte while nobody excludes it")
+        # on a busy machine the second subflow may come too late for a transfer
+        wait_until(lambda: transfer(lab, "")[0] > SIZE / 10, 20, "bytes on lte while nobody excludes it")
         carries_nothing(lab, ["lte=never"], TCP)
 
 
@@ -99,7 +100,7 @@ def test_endpoints_of_an_excluded_network():
 def test_wishes_and_users():
     """The same for each way to write a wish, and for each user."""
     with metered() as lab:
-        check(transfer(lab, "wifi")[0] > SIZE / 10, "an order excludes nothing")
+        wait_until(lambda: transfer(lab, "wifi")[0] > SIZE / 10, 20, "bytes on lte with an order, which excludes nothing")
         carries_nothing(lab, ["lte=backup", lab.client.lte4 + "=never", "wifi lte=backup"], TCP)
         # an ordinary user's programs see as much of the endpoints
         carries_nothing(lab, ["lte=never"], TCP, wrapper=("setpriv", "--reuid", NOBODY, "--clear-groups"))
