@@ -559,7 +559,8 @@ def test_status():
             text = get("/metrics")
             check(re.search(r"^convertgw_routed_total{reason=\"[^\"]+\"} 1$", text, re.MULTILINE), text)
             check(re.search(r"^convertgw_network_connections_total{network=\"%s\"} 1$" % re.escape(lab.client.wifi4), text, re.MULTILINE), text)
-            round_trip = re.search(r"^convertgw_network_round_trip_seconds{network=\"%s\"} ([\d.]+)$" % re.escape(lab.client.wifi4), text, re.MULTILINE)
+            metric = r"^convertgw_network_round_trip_seconds{network=\"%s\"} ([\d.]+)$" % re.escape(lab.client.wifi4)
+            round_trip = re.search(metric, text, re.MULTILINE)
             check(round_trip and float(round_trip[1]) >= 0.01, text)
             check('convertgw_reloads_total{result="ok"} 1\n' in text and "convertgw_draining 0\n" in text, text)
             said = lab.client.run([lab.build.program("convertgw"), "status", "--config", config]).stdout
