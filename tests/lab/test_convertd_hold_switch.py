@@ -79,14 +79,18 @@ def test_reload():
                 file.write(text)
         # the server's answer takes 600 ms, and convertd on a busy machine some more
         configure("hold-time 2900\n")
-        with converter(lab, "--config", path) as process:
+        with converter(lab, "--config", path, *METRICS) as process:
             check(confirms(lab, server), "a SYN+ACK confirms nothing")
             with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                lab.core.down("b-to-a")  # the server's answer would let the SYN go
                 client.send(server.connect())
-                sock = server.accept()
+                wait_until(lambda: 80 in connections(lab.converter, SYN_SENT), 5, "a SYN to the server")
                 configure("hold-syn off\n")
                 process.send_signal(signal.SIGHUP)
                 process.wait_log("reloaded")
+                wait_metrics(lab.converter, lambda metrics: "stopped" in metrics.family("convertd_syns_total", "fate"), "the SYN to be let go")
+                lab.core.up()
+                sock = server.accept()
                 extended_header(client.answer())
                 check(client.syn_data_taken(), "the SYN was dropped, not let go")
                 sock.close()
