@@ -12,8 +12,9 @@
  * conn_move() may leave a phase that needs no further step (IDLE, DONE, DIRECT, FAILED, DISSOLVED) without a claim.
  *
  * Threads without the claim, such as those in poll(), read the word and the atomic members of struct conn. A thread that was called with a
- * descriptor of the socket may also read the call: it is written only in STARTING, when no other thread has a reason to read it. One that
- * has found the conn in a search of all may not: another thread may close the socket, and begin another one with the same conn.
+ * descriptor of the socket may also read the call: it is written in STARTING, when no other thread has a reason to read it (later, under
+ * the claim, only `shut` and `fastopen_connect`). A thread that has found the conn in a search of all conns may not read it: another thread
+ * may close the socket, and begin another one with the same conn.
  *
  * Conns and slots are never freed, so a stale pointer leads at worst to a conn whose cookie doesn't match.
  */

@@ -18,8 +18,9 @@ CONVERT_LAB_PART is "quick" or "long". By hand, and with "make check TESTS=FILE"
 Most tests wait for packets, so files run side by side. Those tests of a file that do nothing else, marked with @waits, also run side by
 side, each as a process in a sandbox of its own. A file of tests that measure runs alone (turns.py), and contains no other tests: these
 would have to wait, too. Only tests that measure may call measured() and measured_between(). The harness repeats them if only these checks
-fail. On a machine that other programs use, it also repeats another test that fails, alone, since one of its programs may have had no CPU
-for so long that what it tests gave up. A fault (faults.py) is never repeated. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
+fail. While other programs use the machine, it also repeats any other test that fails, alone: a program without a CPU may have exceeded one
+of the product's time limits. It never repeats a fault (faults.py). Where times mean nothing, as in an emulator, --no-measuring leaves the
+tests that measure out and names them.
 """
 import argparse
 import concurrent.futures
