@@ -68,7 +68,7 @@ static bool is_abandoned(const struct slot *slot, int64_t owner)
 {
 	const struct path_start *start = atomic_load(&slot->start);
 
-	return owner > FREE && dial_host.is_waiting && !(start->serial == owner && dial_host.is_waiting(start));
+	return owner > FREE && dial_host.is_waiting && !dial_host.is_waiting(start, owner);
 }
 
 /* Takes a slot and makes it BUSY, with a survey without probes. Returns NULL if there is none. */

@@ -19,7 +19,11 @@ struct dial_host {
 	const struct settings *settings;
 	void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 	int64_t (*clock)(void);                              /* CLOCK_MONOTONIC in ns */
-	bool (*is_waiting)(const struct path_start *start);  /* does its connection still wait? NULL: path_start_end() is always called */
+	/*
+	 * Does the connection with this serial still wait? @start may be another connection's by now, which another thread writes. NULL:
+	 * path_start_end() is always called.
+	 */
+	bool (*is_waiting)(const struct path_start *start, int64_t serial);
 	void (*trial_begins)(void);                          /* call path_trials_look() now and then; NULL: the front end does so anyway */
 };
 extern struct dial_host dial_host;
@@ -38,7 +42,7 @@ struct path_start {
 	uint8_t moves;          /* how often the connection has begun anew on another path */
 	uint8_t survey;         /* the number of this connection's survey; 0: none */
 	bool others_ask;        /* path_start_ask() has found another connection that asks */
-	_Atomic int64_t serial; /* identifies the connection in this process */
+	int64_t serial;         /* identifies the connection in this process */
 	int64_t syn_at;         /* CLOCK_MONOTONIC in ns, like all below: when the SYN was sent */
 	int64_t request_at;     /* when the request was sent behind the handshake; 0: it wasn't */
 	int64_t look_at;        /* when to look at the path; 0: never */

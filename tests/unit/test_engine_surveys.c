@@ -46,10 +46,9 @@ END_TEST
 
 static bool is_somebody_waiting;
 
-static bool is_waiting(const struct path_start *start)
+static bool is_waiting(const struct path_start *start, int64_t serial)
 {
-	(void)start;
-	return is_somebody_waiting;
+	return start->serial == serial && is_somebody_waiting;
 }
 
 /* The owner has closed its socket, or is another process's. */

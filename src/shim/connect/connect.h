@@ -22,11 +22,14 @@ void operations_begin(struct conn *conn, int fd, const union sockaddr_ip *server
 /* operations_dial() - return the dial of the claimed @conn, with all that the application has done; before each call of the engine */
 struct dial *operations_dial(struct conn *conn, int fd);
 
+/* Returns which converters may be asked for the claimed @conn. @server: must stay as long as the query */
+struct converters_query operations_query(const struct conn *conn, int fd, const union sockaddr_ip *server);
+
 /*
  * operations_resolve() - look for a converter, and resolve names if necessary
- * Only this function may block, so @conn must not be claimed. Returns whether there is a converter; if not, @end has the reason.
+ * Only this function may block, so the caller must have no claim. Returns whether there is a converter; if not, @end has the reason.
  */
-bool operations_resolve(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end);
+bool operations_resolve(struct converters_query query, struct dial_end *end);
 
 /* Makes the socket fit for @to, and converts @to to the socket's form: ops->fit(). Returns 0 or -errno. */
 int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp);

@@ -70,17 +70,32 @@ bool conversion_can_step(const struct conn *conn, int fd)
 	return conn_phase(conn) == CONN_RESOLVING || conn_look_is_due(conn) || next_poll_now(&ready, 1) != 0;
 }
 
+/* Resolves the names of the converters that may be asked for a conn in RESOLVING. This may take long, so it needs the claim only to begin. */
+static void resolve(struct conn *conn, int fd)
+{
+	struct converters_query query;
+	union sockaddr_ip server;
+	struct conn_claim claim;
+	struct dial_end end;
+
+	if (!conn_claim_of(conn, fd, PHASE(RESOLVING), &claim))
+		return;
+	server = *conn_peer(conn);
+	query = operations_query(conn, fd, &server);
+	conn_release(conn, CONN_RESOLVING, &claim);
+	operations_resolve(query, &end);
+}
+
 enum conn_phase conversion_progress(struct conn *conn, int fd)
 {
 	ERRNO_KEPT;
-	struct dial_end end;
 	struct conn_claim claim;
 	enum conn_phase phase;
 	bool woke_early = false;
 
 	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_can_step(conn, fd)) {
 		if (conn_phase(conn) == CONN_RESOLVING)
-			operations_resolve(conn, fd, conn_peer(conn), &end);
+			resolve(conn, fd);
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
 		phase = conn->follows ? follow_step(conn, fd) : step(conn, fd, claim.from);
@@ -465,6 +480,7 @@ void conversion_before_fork(void)
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen)
 {
+	struct converters_query query;
 	struct conn_claim claim;
 	struct dial_end end;
 	enum dial_state state;
@@ -496,8 +512,9 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		if (state != DIAL_RESOLVING || resolved)
 			break;
 		/* Resolves a name first, which may take long. */
+		query = operations_query(conn, fd, server);
 		conn_release(conn, CONN_IDLE, &claim);
-		if (operations_resolve(conn, fd, server, &end))
+		if (operations_resolve(query, &end))
 			continue;
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0;

@@ -32,7 +32,7 @@ static struct conn *conn_of_dial(const struct dial *dial)
 
 /* --- beside the engine --- */
 
-static struct converters_query query_of(const struct conn *conn, int fd, const union sockaddr_ip *server)
+struct converters_query operations_query(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct converters_query query = {
 		.destination = server,
@@ -45,9 +45,8 @@ static struct converters_query query_of(const struct conn *conn, int fd, const u
 	return query;
 }
 
-bool operations_resolve(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end)
+bool operations_resolve(struct converters_query query, struct dial_end *end)
 {
-	struct converters_query query = query_of(conn, fd, server);
 	union sockaddr_ip addr;
 
 	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
@@ -143,7 +142,7 @@ static struct converters_query op_query(const struct dial *dial)
 {
 	const struct conn *conn = conn_of_dial(dial);
 
-	return query_of(conn, dial->fd, &dial->server);
+	return operations_query(conn, dial->fd, &dial->server);
 }
 
 static bool op_allows(struct dial *dial, enum dial_use use)
@@ -285,9 +284,11 @@ static const struct dial_ops operations = {
 
 /* --- shared by all connections of the process --- */
 
-static bool is_waiting(const struct path_start *start)
+static bool is_waiting(const struct path_start *start, int64_t serial)
 {
-	return conn_is_pending((const struct conn *)((const char *)start - offsetof(struct conn, dial.start)));
+	const struct conn *conn = (const struct conn *)((const char *)start - offsetof(struct conn, dial.start));
+
+	return atomic_load(&conn->path_serial) == serial && conn_is_pending(conn);
 }
 
 /* The hooks of the application's next calls call it. */
@@ -329,6 +330,7 @@ void operations_begin(struct conn *conn, int fd, const union sockaddr_ip *server
 	dial->direct_reason = NULL;
 	dial->started = clock_ns();
 	path_start_init(&dial->start, !conn->call.bound && !network_is_chosen(fd), &source);
+	atomic_store(&conn->path_serial, dial->start.serial);
 }
 
 struct dial *operations_dial(struct conn *conn, int fd)

@@ -81,7 +81,7 @@ static void rewrite(void *value, const socklen_t *len, int answer)
  * application's; on a pending connection SO_RCVLOWAT, which waits for the rest of the response, and the keepalive, which checks the
  * converter.
  */
-static bool is_shown_otherwise(const struct conn *conn, int level, int name, int *value)
+static bool is_shown_otherwise(struct conn *conn, int level, int name, int *value)
 {
 	if (level != SOL_SOCKET || name == SO_KEEPALIVE)
 		return keepalive_kept(conn, level, name, value);

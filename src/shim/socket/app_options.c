@@ -238,9 +238,9 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 
 /* --- TCP's keepalive, which probes a converter that is silent after its SYN+ACK --- */
 
-static int keepalive_index(const struct conn *conn, int level, int name)
+static int keepalive_index(int level, int name)
 {
-	for (int i = 0; i < KERNEL_KEEPALIVES && conn->socket.keepalive.probing; i++)
+	for (int i = 0; i < KERNEL_KEEPALIVES; i++)
 		if (kernel_keepalive_options[i].name == name && kernel_keepalive_options[i].level == level)
 			return i;
 	return -1;
@@ -249,7 +249,7 @@ static int keepalive_index(const struct conn *conn, int level, int name)
 void keepalive_note(struct conn *conn, int fd, int level, int name)
 {
 	struct kernel_keepalive *keepalive = &conn->socket.keepalive;
-	const int i = keepalive_index(conn, level, name);
+	const int i = keepalive_index(level, name);
 	struct conn_claim claim;
 
 	if (i < 0 || !conn_claim(conn, PHASES_PENDING, &claim))
@@ -261,13 +261,19 @@ void keepalive_note(struct conn *conn, int fd, int level, int name)
 	conn_release(conn, claim.from, &claim);
 }
 
-bool keepalive_kept(const struct conn *conn, int level, int name, int *value)
+bool keepalive_kept(struct conn *conn, int level, int name, int *value)
 {
-	const int i = keepalive_index(conn, level, name);
+	const int i = keepalive_index(level, name);
+	struct conn_claim claim;
+	bool kept;
 
-	if (i >= 0)
+	if (i < 0 || !conn_claim(conn, PHASES_PENDING, &claim))
+		return false;
+	kept = conn->socket.keepalive.probing;
+	if (kept)
 		*value = conn->socket.keepalive.kept[i];
-	return i >= 0;
+	conn_release(conn, claim.from, &claim);
+	return kept;
 }
 
 /* --- SO_RCVLOWAT: the application's value and ours --- */

@@ -65,7 +65,7 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 void keepalive_note(struct conn *conn, int fd, int level, int name);
 
 /* Gets the application's value if ours is in force instead. Returns false if it isn't, or for another option. */
-bool keepalive_kept(const struct conn *conn, int level, int name, int *value);
+bool keepalive_kept(struct conn *conn, int level, int name, int *value);
 
 /* --- SO_RCVLOWAT: the application's value and ours --- */
 

@@ -135,6 +135,7 @@ struct conn {
 	_Atomic int unseen_by;       /* gettid() of the thread that has counted it there */
 	_Atomic uint8_t looks[2];    /* how often other threads, and that thread, looked for the conn's registration: watch.c */
 	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts each begin and end */
+	_Atomic int64_t path_serial; /* dial.start.serial, for threads that want to know whether the survey's connection still waits */
 	struct early early;
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
