@@ -160,7 +160,7 @@ bool peek_prepare(int fd, size_t want, int *flags)
 	int saved_errno = errno;
 	char byte;
 
-	if (!(*flags & MSG_PEEK) || !want || !input_is_mptcp(fd))
+	if (!want || !input_is_mptcp(fd))
 		return true;
 	if (*flags & MSG_WAITALL && operations_may_block(NULL, fd, *flags)) {
 		/* The kernel waits for the first byte, and handles signals meanwhile. */

@@ -175,7 +175,7 @@ static ssize_t recv_bytes(int fd, void *buf, size_t len, int flags)
 {
 	if (!len)
 		return recv_nothing(fd, buf, flags);
-	return peek_prepare(fd, len, &flags) ? next.recv(fd, buf, len, flags) : -1;
+	return !(flags & MSG_PEEK) || peek_prepare(fd, len, &flags) ? next.recv(fd, buf, len, flags) : -1;
 }
 
 INPUT_HOOK(recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags),
@@ -189,7 +189,7 @@ static ssize_t recv_from(int fd, void *buf, size_t len, int flags, struct sockad
 {
 	if (!len && !addr)
 		return recv_nothing(fd, buf, flags);
-	return peek_prepare(fd, len, &flags) ? next.recvfrom(fd, buf, len, flags, addr, addrlen) : -1;
+	return !(flags & MSG_PEEK) || peek_prepare(fd, len, &flags) ? next.recvfrom(fd, buf, len, flags, addr, addrlen) : -1;
 }
 
 HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,

@@ -263,11 +263,17 @@ struct conn *conn_of(int fd)
 	return conn && is_of(conn, fd) ? conn : NULL;
 }
 
-struct conn *conn_of_phase(int fd, uint32_t phases)
+/* Inlined, since conn_handled() runs in each call of the application while any connection is pending. */
+static inline struct conn *of_phase(int fd, uint32_t phases)
 {
 	struct conn *conn = slot_conn(fd);
 
 	return conn && conn_in(conn, phases) && is_of(conn, fd) ? conn : NULL;
+}
+
+struct conn *conn_of_phase(int fd, uint32_t phases)
+{
+	return of_phase(fd, phases);
 }
 
 void conn_linger(void (*look)(void))
@@ -287,7 +293,7 @@ struct conn *conn_handled(int fd)
 	look = atomic_load(&lingering);
 	if (look && conn_is_owner())
 		look();
-	return conn_of_phase(fd, PHASES_HANDLED);
+	return of_phase(fd, PHASES_HANDLED);
 }
 
 struct conn *conn_named(uint64_t cookie)

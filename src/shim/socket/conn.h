@@ -132,7 +132,7 @@ struct conn {
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic int unseen_by;       /* gettid() of the thread that has counted it there */
+	_Atomic uintptr_t unseen_by; /* pthread_self() of the thread that has counted it there */
 	_Atomic uint8_t looks[2];    /* how often other threads, and that thread, looked for the conn's registration: watch.c */
 	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts each begin and end */
 	_Atomic int64_t path_serial; /* dial.start.serial, for threads that want to know whether the survey's connection still waits */

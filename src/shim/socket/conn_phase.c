@@ -5,10 +5,10 @@
 #include "shim/socket/conn.h"
 
 #include "client/client_log.h"
-#include "common/rawcall.h"
 #include "common/thread.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static const char *const names[] = {
@@ -83,7 +83,7 @@ static void counts_follow(enum conn_phase from, enum conn_phase to)
 void conn_mark_unseen(struct conn *conn, bool unseen)
 {
 	if (unseen) {
-		atomic_store(&conn->unseen_by, (int)RAWCALL(SYS_gettid));
+		atomic_store(&conn->unseen_by, (uintptr_t)pthread_self());
 		atomic_store(&conn->looks[false], 0);
 		atomic_store(&conn->looks[true], 0);
 	}

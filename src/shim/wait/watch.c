@@ -32,6 +32,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #define BUCKETS 4096u /* a power of two */
@@ -582,7 +583,7 @@ static bool adopt_visit(int epfd, const struct registration *found, void *arg)
 void watch_adopt_unseen(int epfd)
 {
 	ERRNO_KEPT;
-	const int self = (int)RAWCALL(SYS_gettid);
+	const uintptr_t self = (uintptr_t)pthread_self();
 	bool wanted = false;
 
 	EACH_CONN (conn, PHASES_PENDING) {
