@@ -217,6 +217,13 @@ static int fail_with(const char *text)
 	return 1;
 }
 
+/* Returns the exit status after which the service manager doesn't start the service again. */
+static int fail_for_good(const char *text)
+{
+	fail_with(text);
+	return 2;
+}
+
 /* --- requirements ----------------------------------------------------------------------- */
 
 /* Checks the requirements. Returns 0, or an exit status after naming the missing one, with the remedy. */
@@ -225,9 +232,10 @@ static int check_host(enum paths_task task, bool dry_run)
 	int enabled = sysctl_read("net.mptcp.enabled");
 
 	if (enabled == -ENOENT && task != PATHS_TASK_REMOVE)
-		return fail_with("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; use another kernel");
+		return fail_for_good("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; use another kernel");
 	if (enabled == 0 && task != PATHS_TASK_REMOVE)
-		return fail_with("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
+		return fail_for_good("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1, then start "
+				     "this again");
 	if (!dry_run && !capabilities_has(CAPABILITIES_BIT(CAP_NET_ADMIN)))
 		return fail_with("changing endpoints, rules and routes needs CAP_NET_ADMIN; run it as root, or systemctl enable --now "
 			    "convertize-paths; --dry-run shows the commands");

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_families.py - a converter's IPv6 or IPv4 leads nowhere: its clients soon reach servers of that family directly"""
 import os
+import re
 import resource
 import time
 
@@ -92,6 +93,11 @@ def test_no_route():
                 process.wait_log("has a route to %s servers now" % FAMILIES[family])
                 unroute(lab, family)
                 wait_until(lambda: process.log_text().count("no route to %s servers" % FAMILIES[family]) == 2, 10, "the warning")
+                remedy = re.search(r"no route to %s servers.* --deny-destination (\S+)" % FAMILIES[family], process.log_text())[1]
+            # the remedy that the warning names silences it, and the other family is still converted
+            with converter(lab, "--allow-destination", "::/0", "--deny-destination", remedy) as process:
+                reaches(lab, server_address(lab, other))
+                check("no route to" not in process.log_text(), process.log_text())
         finally:
             lab.close()
 

@@ -40,7 +40,7 @@ def test_errors_name_the_remedy():
                 said = fails(word, wrapper=wrapper)
                 check("CAP_NET_ADMIN" in said and "systemctl enable --now convertize-paths" in said, said)
         lab.client.sysctl("net.mptcp.enabled", 0)
-        check("sysctl -w net.mptcp.enabled=1" in fails("--manage"), "MPTCP switched off")
+        check("sysctl -w net.mptcp.enabled=1" in fails("--manage", status=2), "MPTCP switched off: systemd doesn't start it again")
         lab.client.sysctl("net.mptcp.enabled", 1)
         check("--tables: \"250-260\" has tables that are the kernel's" in fails("--once", "--tables", "250-260", status=2), "--tables")
         check("CONVERTIZE_DEVICE: \"a/b\" isn't a device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")

@@ -57,6 +57,9 @@ struct health {
 	unsigned tests_failed;
 };
 
+/* The prefix that denies the servers of a family, and not those of the other: ::/0 matches both. */
+static const char *const public_prefix[FAMILY_COUNT] = { [FAMILY_V4] = "0.0.0.0/0", [FAMILY_V6] = "2000::/3" };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct health families[FAMILY_COUNT];
 
@@ -110,7 +113,7 @@ static void set_state(struct health *health, enum family_state state, uint64_t n
 		log_warning("no %s server answers: requests for %s are refused (Not Authorized), so that "
 			    "clients connect directly; is the uplink's %s broken? It is tested now and "
 			    "then; deny the family, if that is meant, with --deny-destination %s",
-			    name, name, name, health == &families[FAMILY_V4] ? "0.0.0.0/0" : "::/0");
+			    name, name, name, public_prefix[health - families]);
 	else if (before == FAMILY_SILENT)
 		log_info("%s servers answer again", name);
 }
@@ -339,7 +342,7 @@ void families_set_routed(enum family family, bool routed, bool tell, uint64_t no
 		log_warning("this host has no route to %s servers: requests for them are refused (Not "
 			    "Authorized), so that clients connect directly; add a route, or deny the "
 			    "family, if that is meant, with --deny-destination %s",
-			    name, family == FAMILY_V4 ? "0.0.0.0/0" : "::/0");
+			    name, public_prefix[family]);
 	else if (!was && routed)
 		log_info("this host has a route to %s servers now", name);
 }
