@@ -4,7 +4,7 @@
  *
  * The gateway is a composition: hold withholds SYNs, serve accepts and relays connections, the engine asks the converter. One process:
  *
- *     main thread       signals, reloads, trials of failed paths
+ *     main thread       signals, reloads, status by HTTP, policy rules, trials of failed paths
  *     resolver thread   looks up converters' names
  *     workers           judge SYNs, dial, relay
  *
@@ -44,7 +44,7 @@
 #define EXIT_USAGE 2
 #define LISTENERS 2
 #define DRAIN_LOOK_MS 100
-#define END_SECONDS 10 /* what we ask the service manager for on top of drain-timeout, to reset the connections that are left */
+#define END_SECONDS 10 /* besides drain-timeout, to reset the connections that are left: EXTEND_TIMEOUT_USEC= */
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -146,7 +146,7 @@ static struct serve_settings serve_settings_of(const struct gateway_settings *se
 	};
 }
 
-/* Do both name the same converters? Then nothing has to be resolved: the addresses of their names are known. */
+/* Do both name the same converters? Then their addresses are known, and we resolve no name. */
 static bool same_converters(const struct settings *a, const struct settings *b)
 {
 	return a->converter_count == b->converter_count &&
@@ -169,7 +169,7 @@ static void take_settings(const struct worker_context *worker, void *arg)
 	syn_judge_again(worker->judge);
 }
 
-/* The service manager may have made it. Without one, nothing learned is kept. */
+/* The service manager may have made it. Without a directory, the gateway forgets at its end what it has learned. */
 static void make_cache_directory(const struct gateway_settings *settings)
 {
 	if (strcmp(settings->texts.cache.name, "none") != 0)

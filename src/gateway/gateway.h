@@ -50,7 +50,7 @@ struct serve_plugs gateway_plugs(struct gateway *gateway);
 
 extern const struct serve_dialler gateway_dialler;
 
-/* Starts the thread that resolves converters' names, and waits until it has tried once, if there is a name. Returns 0 or -errno. */
+/* Tries once to resolve a converter's name, if there is one, and starts the thread that does so from then on. Returns 0 or -errno. */
 int gateway_resolver_start(struct gateway *gateway);
 
 /* ----- the engine's operations on a socket of ours: gateway_socket.c ----- */
@@ -102,7 +102,7 @@ void gateway_notify(const char *format, ...) __attribute__((format(printf, 1, 2)
 typedef void gateway_warn(const char *text);
 
 /*
- * gateway_check_host() - look at sysctls, interfaces, NAT, and routes to converters; changes nothing
+ * gateway_check_host() - look at sysctls, interfaces, offloads, NAT, firewall, rules, and routes to converters; changes nothing
  * @note: called with each fact that is no fault, but matters to limits, or to the converter's operator
  */
 void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note);

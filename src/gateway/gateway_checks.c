@@ -31,10 +31,10 @@
 #define OWN_TABLES "convertgw" /* the beginning of their names: gateway_rules.c */
 #define LOOPBACK_MS 200 /* for a connection of this host to itself, which takes less than 1 ms */
 
-/* A sysctl that has to have a bit, or the value 1, and for whom. */
+/* Sysctls whose lowest bit has to be set. */
 static const struct {
 	const char *name;
-	bool lan; /* only for hosts behind this one */
+	bool lan; /* it matters only to hosts behind this one */
 	const char *otherwise;
 } sysctls[] = {
 	{ "net.mptcp.enabled", false, "connections to the converter use one network" },
@@ -149,7 +149,7 @@ static int note_nat(const struct nlmsghdr *rule, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Returns whether there are rules for NAT; also if we can't tell. */
+/* Returns whether there are rules for NAT; true if we can't tell. */
 static bool has_nat(gateway_warn *warn)
 {
 	static struct netlink netlink;
@@ -228,7 +228,7 @@ static void check_loopback(gateway_warn *warn)
 		close(client);
 }
 
-/* A converter that is reached through the LAN isn't beyond this router, so that its clients can reach it themselves. */
+/* Clients reach a converter in the LAN without this host. */
 static void check_converters(const struct gateway_settings *settings, gateway_warn *warn)
 {
 	char device[IF_NAMESIZE], text[SOCKADDR_STRLEN], name[64];
@@ -255,7 +255,7 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 
 /* ----- NAT of other routers ----- */
 
-/* Tells whether a converter may be beyond NAT: its address is public, or its name may be resolved to such an address. */
+/* May a converter be beyond NAT? Its IPv4 address is public, or its name may have such an address. */
 static bool has_public_converter(const struct gateway_settings *settings)
 {
 	for (size_t i = 0; i < settings->client.converter_count; i++) {

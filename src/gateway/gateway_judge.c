@@ -2,10 +2,10 @@
 /*
  * gateway_judge.c - the judge of a gateway: the packet's own destination is the server
  *
- * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The judge applies
- * this host's routes, which those rules can't see: what no rule names, and leads into the LAN or a VPN, isn't converted. The kernel routes a
- * SYN that the judge doesn't withhold. So only sessions of withheld SYNs exist: the judge resets any other connection to the listener,
- * which comes from this host itself.
+ * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The judge looks at
+ * this host's routes, which those rules can't see: a connection into the LAN or a VPN is converted only if a rule names it. The kernel
+ * routes a SYN that the judge doesn't withhold. So each session had a withheld SYN. The judge resets any other connection to the listener:
+ * it comes from this host itself.
  */
 #include "config.h"
 
@@ -44,24 +44,24 @@ static bool has_descriptors(const struct serve_context *context)
 /* Counts the SYN. Returns NULL if it may be withheld, or why it is routed. */
 static const char *find_room(struct serve_context *context, const struct judgement_case *c)
 {
-	bool room;
+	const char *reason = NULL;
 
 	if (limits_enter(context->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return "out of memory";
-	room = limits_admit(context->limits, c->member) == OUTCOME_NONE;
-	if (!room)
-		limits_leave(context->limits, c->member, c->now_ms);
-	if (room && !has_descriptors(context)) {
-		limits_leave(context->limits, c->member, c->now_ms);
+	if (limits_admit(context->limits, c->member) != OUTCOME_NONE) {
+		reason = "the client, or all clients, have too many connections";
+	} else if (!has_descriptors(context)) {
+		reason = "too few open files are allowed";
 		log_shortage(EMFILE, "connections are routed");
-		return "too few open files are allowed";
 	}
-	return room ? NULL : "the client, or all clients, have too many connections";
+	if (reason)
+		limits_leave(context->limits, c->member, c->now_ms);
+	return reason;
 }
 
 /*
- * Is the server of a SYN that is to leave by the LAN's own device a neighbour of the client, in the LAN or behind another router there? If
- * this host isn't the LAN's router to the Internet, the default route leads by that device, too.
+ * Is the server of a SYN that would go back into the LAN a host there, or behind another router there? Then its way isn't the default
+ * route's, which leads into the LAN as well if another host is the LAN's router to the Internet.
  */
 static bool is_neighbour(const struct in6_addr *server)
 {
@@ -118,7 +118,7 @@ static bool leads_elsewhere(unsigned device, bool v4)
 	return elsewhere;
 }
 
-/* Returns why this host's routes, in place of the operator's rules, keep the connection from being converted; NULL: they don't. */
+/* Returns why this host's routes keep a connection that no rule names from being converted; NULL: they don't. */
 static const char *why_elsewhere(const struct judgement_case *c)
 {
 	if (!c->out || c->urgent == GATEWAY_RULES_NAMED)

@@ -8,11 +8,11 @@
  *     40  convertgw          marks it (low bit) if it may be converted; the urgent pointer says whether a rule of the operator's matches
  *     41  convertgw_syns_N   marked: into a netfilter queue, where it waits for the judge and the dialler (hold_rules.c)
  *     42  convertgw_syns_N   refused by the server: a reset, or an ICMP message
- *     43  convertgw          it came out as it was, or never went in: both are removed, and it is routed
+ *     43  convertgw          it came out as it was, or never went in: it loses mark and urgent pointer, and is routed
  *
- * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
+ * A SYN whose server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
  * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener, whichever mark it has by then. Other
- * gateways do all that to the SYN from the LAN, in "prerouting". But:
+ * gateways divert the LAN's own SYN, in "prerouting". We don't, since:
  *
  *     - Firewalls drop new connections in "input" unless they come from "lo".
  *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has
@@ -23,11 +23,11 @@
  * Connections that aren't tracked are known by the gateway's transparent socket.
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
- * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
- * without which no packet has the mark, are harmless then; the next start replaces them. The table of hold has the one rule that
+ * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. Without them no packet has the
+ * mark, and the policy rules and the route are harmless; the next start replaces these. The table of hold has the one rule that
  * libnftables can't write on kernels without CONFIG_NFT_QUEUE.
  *
- * The table convertgw_require is another matter: it is there to hold while the gateway isn't (gateway_rules.h).
+ * The table convertgw_require belongs to no process, so that it holds without a gateway, too (gateway_rules.h).
  */
 #include "config.h"
 
@@ -178,8 +178,8 @@ static void put_rule(FILE *out, const struct gateway_rule *rule, const char *ver
 }
 
 /*
- * Writes the chain that says which SYNs are converted. The first rule that matches decides. A SYN with few hops left, as traceroute sends
- * them, asks for the routers on its way. In a VRF, the listener would answer by the routes outside it.
+ * Writes the chain that says which SYNs are converted. The first rule that matches decides. traceroute sends SYNs with few hops left, to
+ * find the routers on their way. A client in a VRF would get the listener's answers by routes outside the VRF.
  */
 static void put_choice(FILE *out, const struct gateway_settings *settings)
 {
@@ -268,19 +268,19 @@ static void put_host(FILE *out, const struct gateway_settings *settings, const s
  * (firewalld: 10), which exempt "lo" but not a packet with a socket. The SYN on "lo" has its route already: it does without the mark, which
  * a connection could inherit (tcp_fwmark_accept).
  *
- * Packets of a converted connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came
- * too late. The rule that looks for the socket stands in front, since a lookup may fail while another CPU turns a request socket into a
- * connection; TPROXY's would be the only one, and the listener would reset the connection.
+ * Packets of a converted connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets those that
+ * come too late. The rule that looks for the socket stands in front, so that there are two lookups: one may fail while another CPU turns a
+ * request socket into a connection, and the listener would reset that connection.
  *
  * An untracked third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of
  * another program, which is transparent as well, has nothing to do with connections that are routed.
  *
- * ICMP errors about packets of these sockets arrive for them, not for the server, whose address those packets have: a router between the
- * client and this host may need smaller ones.
+ * ICMP errors about packets of these sockets name the server, whose address those packets have. They go to the sockets, since a router
+ * between the client and this host may need smaller packets.
  *
- * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find
- * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this
- * SYN, but not the next one, which the client sends a second later.
+ * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT. The kernel would find that
+ * socket before it forwards the SYN, and drop the SYN. So we withhold it here. If it is to be routed, TPROXY removes that socket: the
+ * kernel drops this SYN, but not the next one, which the client sends a second later.
  */
 static void put_arrivals(FILE *out, const struct gateway_settings *settings, const struct served *served, uint32_t mark, uint32_t both)
 {
@@ -320,8 +320,8 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, con
 }
 
 /*
- * Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. Without the policy
- * rule, which another program may remove, it would leave this host.
+ * Writes chains that keep other programs' NAT off the SYN that we send to this host itself, and drop that SYN where it would leave this
+ * host: another program may have removed the policy rule.
  */
 static void put_no_nat(FILE *out, uint32_t mark, uint32_t both)
 {
@@ -412,7 +412,7 @@ static char *commands(const struct gateway_settings *settings, const struct serv
 
 static const struct place nowhere;
 
-/* Has libnftables carry the commands out, all or none. Returns false after adding the error. */
+/* Carries the commands out by libnftables, all or none. Returns false after adding the error. */
 static bool run(struct nft_ctx *nft, const char *text, struct problems *problems)
 {
 	char first[160];
@@ -512,7 +512,7 @@ bool gateway_rules_install(struct gateway_rules **at, const struct gateway_setti
 		gateway_policies_keep(settings);
 		rules->served = served;
 		*at = rules;
-	} else if (!*at) { /* what a killed gateway's table refuses stays refused */
+	} else if (!*at) { /* leaves a killed gateway's table convertgw_require, so that it refuses on */
 		gateway_policies_keep(NULL);
 		destroy(rules);
 	}

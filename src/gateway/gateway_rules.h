@@ -2,9 +2,9 @@
 /*
  * gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, policy rules, a route (needs CAP_NET_ADMIN)
  *
- * What GATEWAY_REQUIRE demands has to hold while the gateway isn't there, too: a table that belongs to no process refuses TCP connections
- * that these rules match where they would be forwarded (or, of this host's programs, would leave). Converted ones are never forwarded. An
- * orderly stop removes that table; after a kill it stays until the next start.
+ * GATEWAY_REQUIRE holds even while no gateway runs: a table that belongs to no process refuses TCP connections that match these rules,
+ * where the kernel would forward them or, from this host's programs, send them out. Converted ones never get there. An orderly stop removes
+ * that table; after a kill it stays until the next start.
  */
 #ifndef GATEWAY_RULES_H
 #define GATEWAY_RULES_H
@@ -19,7 +19,7 @@ struct gateway_rules;
 
 /*
  * The urgent pointer by which the rules tell the judge that an operator's rule has the SYN converted. They remove it from a SYN that is
- * routed. It means nothing without the URG flag; syn_packet.h has others.
+ * routed. Without the URG flag TCP ignores it. syn_packet.h has others.
  */
 #define GATEWAY_RULES_NAMED 0x6e61
 
@@ -27,14 +27,14 @@ struct gateway_rules;
  * gateway_rules_install() - divert connections as @settings say, to their port, through @queues
  * @rules: points to NULL the first time; later the rules are replaced in one step, and no connection is lost
  * @refuses: set to whether SYNs that are marked so (syn_packet_refuse()) are refused
- * Returns false, with everything as it was, after adding the error to @problems: if a gateway runs in this network namespace already, too.
+ * Returns false, with the present rules unchanged, after adding the error to @problems: also if a gateway runs in this network namespace.
  */
 bool gateway_rules_install(struct gateway_rules **rules, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
 			   bool *refuses, struct problems *problems);
 
 /*
- * gateway_rules_stop_diverting() - divert no new connection, but those on their way still; for a drain
- * Their SYNs are routed from now on.
+ * gateway_rules_stop_diverting() - for a drain: route the SYNs of new connections from now on
+ * Packets of connections that have begun are still diverted.
  */
 void gateway_rules_stop_diverting(struct gateway_rules *rules);
 
@@ -47,12 +47,12 @@ void gateway_rules_remove(struct gateway_rules *rules);
 int gateway_policies_add(const struct gateway_settings *settings);
 
 /*
- * gateway_policies_watch() - open a socket that is readable after a program has changed policy rules
- * systemd-networkd removes those that it doesn't know when it starts. Returns the descriptor, for gateway_policies_restore(), or -errno.
+ * gateway_policies_watch() - open a socket that is readable after policy rules or addresses have changed
+ * systemd-networkd removes policy rules of others when it starts. Returns the descriptor, for gateway_policies_restore(), or -errno.
  */
 int gateway_policies_watch(void);
 
-/* Reads from that socket, adds what @settings need and a program has removed, and moves it before other programs' policy rules. */
+/* Reads from that socket, adds what @settings need and is missing, and moves our policy rules before those of other programs. */
 void gateway_policies_restore(int fd, const struct gateway_settings *settings);
 
 /* Removes all gateways' policy rules and routes but those that @settings need; NULL: needs none. */

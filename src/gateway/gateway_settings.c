@@ -95,7 +95,7 @@ static bool apply_lan(const struct option_value *v)
 	return true;
 }
 
-/* Reads a number with all of its base's digits, to the end of the text or to @until. Sets @end. */
+/* Reads a number of 32 bits (0x: hexadecimal), to the end of the text or to @until. Sets @end. */
 static bool read_number(const char *text, char until, uint32_t *out, const char **end)
 {
 	unsigned long number;

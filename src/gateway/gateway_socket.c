@@ -2,8 +2,8 @@
 /*
  * gateway_socket.c - the engine's operations on a gateway's socket (engine/dial.h)
  *
- * The socket is the gateway's own, so unlike other front ends it hides nothing from anybody. After a failed attempt a new socket takes its
- * place: the dialler tells src/serve.
+ * The socket is the gateway's own: this front end hides nothing from a program. After a failed attempt a new socket takes its place, and
+ * the dialler tells src/serve.
  */
 #include "config.h"
 

@@ -36,7 +36,7 @@ struct status_network {
 	uint64_t connections;
 	uint32_t round_trip_us;  /* of the latest one */
 	uint64_t received, sent; /* bytes of closed subflows; of all in a copy */
-	uint64_t told_received, told_sent; /* what we have told of all */
+	uint64_t told_received, told_sent; /* bytes of all subflows, as told last */
 };
 
 /* The networks, and the addresses at which converters were reached. */
@@ -50,7 +50,7 @@ struct known {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known known; /* behind the lock */
 
-/* Returns the network with this address, a new one if it has none; NULL if there is no room. */
+/* Returns the network with this address, a new one if there is none; NULL if there is no room. */
 static struct status_network *network_of(struct known *in, struct in6_addr address)
 {
 	for (size_t i = 0; i < in->network_count; i++)
@@ -122,7 +122,7 @@ static int add_bytes(const struct nlmsghdr *message, void *arg)
 }
 
 /*
- * The kernel tells of some ten thousand sockets a second when clients connect at the gateway's most. So we let the messages wait for a
+ * At the gateway's highest rate of connections the kernel tells of some ten thousand sockets a second. So we let the messages wait for a
  * moment in the socket, and read them together: a wake-up for each would take 5% of the gateway's CPU time.
  */
 #define DESTROYED_WAIT { .tv_usec = 50 * 1000 }
@@ -208,7 +208,7 @@ static void keep_growing(uint64_t *value, uint64_t *told)
 
 /*
  * Copies what is known, with the bytes of open subflows. The lock is free while we ask the kernel, so a subflow that ends meanwhile is in
- * neither list until the next time: what we tell never shrinks.
+ * neither list until the next time. Then we tell the earlier sum again, as a counter must not shrink.
  */
 static void copy_known(struct known *out)
 {
