@@ -163,7 +163,7 @@ struct netlink;
 /*
  * host_read() - fill the model from the kernel, except the managers
  * @netlink: NULL: open a socket
- * Leaves out the way to a converter. Overwrites @out; host_fini() frees it. Returns 0, or -errno with nothing to free.
+ * Sets no way to a converter. Overwrites @out; host_fini() frees it. Returns 0, or -errno with nothing to free.
  */
 int host_read(struct host *out, struct netlink *netlink);
 

@@ -343,7 +343,7 @@ static int read_lists(struct netlink *netlink, struct reading *reading, bool lin
 	return reading->error ? reading->error : ret;
 }
 
-/* Reads all lists, or only the links. @netlink: NULL: open a socket. Repeats it if a list has changed meanwhile. Returns 0 or -errno. */
+/* Reads all lists, or only the links, and again if one has changed meanwhile. @netlink: NULL: open a socket. Returns 0 or -errno. */
 static int read_all(struct host *out, struct netlink *netlink, bool links_only)
 {
 	struct netlink *own = netlink ? NULL : calloc(1, sizeof(*own));

@@ -2,8 +2,8 @@
 /*
  * judge.c - decides whether connections may use a device with its address as a network
  *
- * A network has a default route. That excludes the bridges of containers and virtual machines, which have addresses and lead nowhere,
- * without a list of names. Some devices do have a default route and still aren't separate networks: a tunnel goes over one of the
+ * A network has a default route. So we need no list of names to exclude the bridges of containers and virtual machines, which have
+ * addresses and lead nowhere. Some devices do have a default route and still aren't separate networks: a tunnel goes over one of the
  * others, and its provider decides about traffic beside it; a veth leads to a container. We recognize them by the kernel's kind for them
  * (rtnetlink(7), IFLA_INFO_KIND), and use them only if a setting names them.
  *
@@ -239,7 +239,7 @@ static struct host_network judge_address(const struct host *host, const struct h
 
 /* --- comparisons --- */
 
-/* Keeps one address of each family for each device. */
+/* Keeps the fittest address of each family for each device. */
 static void keep_one(struct host_network *networks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -303,7 +303,7 @@ static size_t count_foreign(const struct endpoints *endpoints)
 	return count;
 }
 
-/* Keeps as many as MPTCP supports, those with the lowest metrics. */
+/* Of the networks whose endpoints are ours, keeps as many as MPTCP has room for, those with the lowest metrics. */
 static void keep_room(struct host_network *networks, size_t network_count, size_t foreign)
 {
 	for (;;) {

@@ -95,7 +95,7 @@ static void read_way(void *arg, uint16_t type, const uint8_t *body, size_t len)
 
 void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_addr *from, unsigned int index, struct host_way *out)
 {
-	static _Atomic uint32_t sequence; /* so that we skip the answer to an earlier question whose recv() failed */
+	static _Atomic uint32_t sequence; /* so that we skip a late answer to an earlier question, whose recv() failed */
 	const struct in6_addr destination = sockaddr_ip_in6(to);
 	struct question question = question_of(RTM_GETROUTE, 0, sizeof(question.route));
 	int own = netlink < 0 ? nl_open(NETLINK_ROUTE) : -1, error;

@@ -136,7 +136,7 @@ static int ask_flags(struct host_nm_device *device, const char *uuid, int64_t en
 
 	if (ret < 0)
 		return ret;
-	/* NetworkManager before 1.40 doesn't know the property, and keeps no endpoints */
+	/* nmcli before 1.40 fails, as it doesn't know the property; NetworkManager then keeps no endpoints */
 	if (!said.status)
 		host_nm_parse_flags(device, said.text);
 	free(said.text);

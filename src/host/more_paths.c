@@ -29,7 +29,7 @@
 
 /* --- may there be several? --- */
 
-/* Determines from the endpoints whether there may be a second path. */
+/* The search for an endpoint that would open a second path. */
 struct second_path {
 	struct in6_addr source; /* of the connection; IPv4 as v4-mapped */
 	bool may_be;
@@ -117,7 +117,7 @@ struct breach {
 	enum path_use uses[EXCLUDED_MAX];
 	size_t count;
 	bool is_kept[EXCLUDED_MAX];       /* the path service keeps an endpoint for it */
-	bool there[PATH_PREFERENCES_MAX + PATH_EXCLUSIONS_MAX]; /* the wishes whose network is ready, or that the service obeys, too */
+	bool there[PATH_PREFERENCES_MAX + PATH_EXCLUSIONS_MAX]; /* for each wish: its network is ready, or the service obeys it, too */
 	enum policy_breach found;
 };
 
@@ -174,7 +174,7 @@ static void note_excluded(void *arg, const struct local_address *address)
 	breach->uses[breach->count++] = use;
 }
 
-/* The service tells which devices its endpoints exclude, or has an endpoint, now or in a moment, for an address that it routes. */
+/* Notes a rule: the service never uses a device, or only as a backup; or it keeps an endpoint for the address, now or in a moment. */
 static void note_service(void *arg, const struct service_rule *rule)
 {
 	struct breach *breach = arg;

@@ -220,7 +220,7 @@ static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct net
 	return false;
 }
 
-/* Of two devices with the same address uses the better one, and devices without a carrier only if no network has one: see judge.c. */
+/* Marks as unused the worse of two devices with the same address, and devices without a carrier if a network has one: see judge.c. */
 static void compare(struct network *found, size_t count)
 {
 	bool any = false;
@@ -239,7 +239,7 @@ static void compare(struct network *found, size_t count)
 		found[i].unused |= any && found[i].fitness && !found[i].carrier;
 }
 
-/* Removes those that aren't used, except the usual one, which it moves to the front. Returns their number. */
+/* Removes the unused networks, except the usual one, which it moves to the front. Returns the number that is left. */
 static size_t usual_first(struct network *found, size_t count)
 {
 	size_t kept = 0;
@@ -385,9 +385,9 @@ bool network_is_chosen(int fd)
 /* --- what only the path service knows --- */
 
 /*
- * The path service publishes devices whose quota is used up, or that are metered, by rules (host_model.h). Each program
- * reads them at most once a second, by four system calls. A change makes a new list; threads may still use the one before, which stays
- * until there have been SERVICE_LISTS - 1 more changes.
+ * The path service publishes devices whose quota is used up, or that are metered, by rules (host_model.h). Each program reads them at most
+ * once a second, by some seven system calls. A change makes a new list; threads may still use an earlier one, which stays until there are
+ * SERVICE_LISTS - 1 newer ones.
  */
 
 #define SERVICE_LISTS 4
@@ -398,8 +398,8 @@ static const struct path_preferences *_Atomic service_list; /* NULL: the service
 static unsigned int next_service_list; /* belongs to the thread that has moved service_look_at */
 static _Atomic int64_t service_look_at;
 
-/* Has the user a stricter wish for the device, or is it in the list already? */
-static bool is_stricter(const struct path_preferences *list, const struct path_wish *wish)
+/* Has the list a wish for the device, the user's or one that we added, that is at least as strict? */
+static bool is_covered(const struct path_preferences *list, const struct path_wish *wish)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (strcmp(list->wishes[i].device, wish->device) == 0 && list->wishes[i].use >= wish->use)
@@ -415,7 +415,7 @@ static void note_exclusion(void *arg, const struct service_rule *rule)
 
 	memcpy(wish.device, rule->device, sizeof(wish.device));
 	if ((rule->priority != HOST_PROGRAMS_NEVER_PRIORITY && rule->priority != HOST_PROGRAMS_BACKUP_PRIORITY) || !*wish.device ||
-	    list->count == sizeof(list->wishes) / sizeof(wish) || is_stricter(list, &wish))
+	    list->count == sizeof(list->wishes) / sizeof(wish) || is_covered(list, &wish))
 		return;
 	list->wishes[list->count++] = wish;
 }

@@ -36,7 +36,7 @@ struct network {
  * networks_to() - find the networks that lead to @to
  * Finds the fittest address, of @to's family, of each interface with a route to @to, by the rules of host_model.h. The usual one comes
  * first, and is the only one if host_vpn_among() finds a VPN. Asks the kernel by netlink: some thirty system calls, and ten for each
- * interface. Returns their number, 0 if netlink is forbidden.
+ * interface. Returns the number of networks, 0 if netlink is forbidden.
  */
 size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX]);
 
@@ -49,7 +49,7 @@ bool networks_is_own(const union sockaddr_ip *to);
 /*
  * networks_may_be_several() - may a connection of @fd to @to get a second path? more_paths.c
  * @fd: an MPTCP socket that isn't connected
- * Takes some ten system calls. True if it can't know that: netlink or /proc is forbidden, or a program manages the paths.
+ * Takes some twenty system calls. True if we can't know that: netlink or /proc is forbidden, or a program or the peer may add paths.
  */
 bool networks_may_be_several(int fd, const union sockaddr_ip *to);
 
@@ -65,7 +65,7 @@ enum policy_breach {
 	BREACH_ENDPOINT,  /* an endpoint is on a network with =never */
 	BREACH_NO_BACKUP, /* an endpoint is on a network with =backup, and lacks the kernel's flag "backup" */
 	BREACH_SERVICE,   /* the path service keeps an endpoint on such a network, and makes it again at any time */
-	BREACH_ABSENT,    /* such a network isn't ready now, and may come with an endpoint */
+	BREACH_ABSENT,    /* such a network isn't ready now, and may get an endpoint once it is */
 	BREACH_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
 	BREACH_MANAGER,   /* a program in user space manages paths */
 	BREACH_UNKNOWN,   /* the kernel doesn't tell the endpoints, or who manages them */
@@ -74,8 +74,8 @@ enum policy_breach {
 
 /*
  * networks_policy_breach() - would a Multipath TCP connection to @to carry bytes over a network that the user's policy excludes?
- * If so, a connection over plain TCP obeys the policy. Without =never and =backup this takes no system call; else some ten, and three for
- * each address and endpoint.
+ * If so, a connection over plain TCP obeys the policy. Without =never and =backup this takes no system call; else some thirty, one to six
+ * for each address, and three for each endpoint.
  */
 enum policy_breach networks_policy_breach(const struct network_policy *policy, const union sockaddr_ip *to);
 
@@ -104,7 +104,7 @@ bool network_usual_is_never(const struct path_preferences *wanted, const union s
 /* Returns the address that @fd is bound to, IPv4 as v4-mapped; ::: none. */
 struct in6_addr network_source(int fd);
 
-/* Has the application, or an earlier owner of the socket, chosen the way of its packets by a device or by a mark? */
+/* Has the application, or an earlier owner of the socket, chosen the way of its packets by a device or a mark? True if we can't know. */
 bool network_is_chosen(int fd);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * path_probe.c - tests whether a path works, by a separate connection
  *
- * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries a request for information, to which
- * the converter sends a SYN+ACK at once. That is enough: we don't read the response, except on a path where something else has answered in
- * the converter's place. A reset then ends the connection, and leaves nothing behind on either side.
+ * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries an Info TLV, or nothing, and the converter
+ * sends a SYN+ACK at once. That is enough: we read the response only if a SYN+ACK alone proves nothing (path_probe.whole). A reset then
+ * ends the connection, and leaves nothing behind on either side.
  *
  * The shim avoids keeping descriptors in programs, but here it needs one for some hundred milliseconds. Programs that count their
  * descriptors do so from the lowest number on, so this one has a high number. Programs may close a descriptor that they didn't
@@ -117,7 +117,7 @@ void path_probe_close(struct path_probe *probe)
 	probe->fd = -1;
 }
 
-/* Looks at the first bytes of the response. Returns whether they say who has answered, and sets probe->refused if it isn't a converter. */
+/* Looks at the first bytes of the response. Returns whether they suffice to tell a converter, and sets probe->refused if it is none. */
 static bool response_look(struct path_probe *probe)
 {
 	uint8_t header[CONVERT_HEADER_LEN];

@@ -431,7 +431,7 @@ static _Noreturn void run(const struct path due[], int count)
 	_exit(0);
 }
 
-/* Would this process, and so the program, adopt the process left behind? The program must not see it. */
+/* Would this process, which becomes the program, adopt the process left behind? The program must not see it. */
 static bool takes_up_orphans(void)
 {
 	int subreaper = 0;

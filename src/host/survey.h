@@ -87,7 +87,7 @@ struct path_direct {
  * path_direct_take() - bind a direct connection to @server to a network that works and that the user doesn't forbid (=never)
  * @fd: isn't connected; if it is bound to an address, it stays on its network even with =never
  * @moved: we have moved the connection to the network of the interface @device; 0: back to the usual one. A connection that we haven't
- * moved takes another network if all usual paths to converters are silent and a converter has answered on that one.
+ * moved takes another network if a converter is silent on its usual path, none works there, and one has answered on that network.
  * Returns 1 with @taken set; 0 if it stays on the usual network; or -ENETUNREACH if the user's =never leaves none.
  */
 int path_direct_take(int fd, const struct settings *settings, const union sockaddr_ip *server, bool moved, int device,
@@ -104,12 +104,12 @@ size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX]);
 struct path_probe {
 	int fd;           /* -1: the probe is over */
 	uint64_t cookie;  /* its SO_COOKIE, since an application may close descriptors that it didn't open */
-	int64_t sent;     /* CLOCK_MONOTONIC in ns, just after the SYN; 0: we sent none */
+	int64_t sent;     /* CLOCK_MONOTONIC in ns, just after the SYN, or when the kernel refused to send it; 0: we didn't try */
 	unsigned int ms;  /* time until the answer, once it is there */
 	bool answered;    /* by a SYN+ACK */
 	bool taken;       /* the SYN+ACK acknowledges the data */
 	bool refused;     /* by a reset: the network works, but there is no converter, or no longer; @whole: or by other bytes */
-	bool whole;       /* only a Convert response counts as an answer: the path is in the state CACHE_PATH_REFUSES */
+	bool whole;       /* only a Convert response counts as an answer: on CACHE_PATH_REFUSES, and for survey_ask() with @whole */
 };
 
 /*
@@ -153,18 +153,18 @@ struct survey {
 	struct path_probe plain;                  /* on the same path, without data in the SYN */
 	struct path_probe others[PATHS_MAX];      /* on each other path of the list */
 	struct path_probe others_plain[PATHS_MAX];
-	unsigned int count;                       /* of probes */
+	unsigned int count;                       /* of @probes */
 	bool others_asked;
 	bool answered;                            /* the connection's own path has answered a probe */
 	int64_t now;                              /* time of the look, which sees all that came before */
 };
 
-/* The kind of the connection's SYN, and for BEHIND the request after it. The connection waits for the answer. */
+/* The unanswered part of the connection: its SYN, by the data in it, or for BEHIND the request after the handshake. */
 enum survey_syn {
 	SURVEY_PLAIN,     /* carries no data */
 	SURVEY_DATA,      /* carries data that could also follow the handshake */
 	SURVEY_DATA_ONLY, /* carries data that couldn't */
-	SURVEY_BEHIND,    /* has its answer; the request after the handshake isn't acknowledged */
+	SURVEY_BEHIND,    /* the SYN has its answer; the request after the handshake isn't acknowledged */
 };
 
 /* Are these the same path? */
@@ -204,14 +204,14 @@ enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum surve
  */
 void survey_ask(struct survey *survey, const struct path *own, bool whole);
 
-/* The answer to the probes on a connection's own path. */
+/* The result of the probes on a connection's own path. */
 enum survey_answer {
 	SURVEY_PENDING, /* no answer is due yet */
 	SURVEY_SILENT,  /* none came, or a reset */
 	SURVEY_ANSWERS,
 };
 
-/* survey_answer() - look at these probes. Notes an answer. */
+/* survey_answer() - look at the probes on the own path. Notes an answer. */
 enum survey_answer survey_answer(struct survey *survey, int64_t now);
 
 /* survey_try() - begin a trial: test whether a failed path works again, after survey_reset(). Returns false if it can't send a probe. */
@@ -225,9 +225,9 @@ bool survey_trial_ends(struct survey *survey, bool *works);
 
 /*
  * trials_start() - start the trials of failed paths that are due, in a separate process
- * A launcher calls it before it executes the program. The process is nobody's child, has no descriptors of the caller, and ends after a
- * second at most; its results are in the user's cache. It leaves out converters whose names nobody has resolved yet. Does nothing if the
- * caller would adopt the orphan (PR_SET_CHILD_SUBREAPER).
+ * A launcher calls it before it executes the program. The process is nobody's child, has no descriptors of the caller, and ends after
+ * about a second; its results are in the user's cache. It leaves out converters whose names nobody has resolved yet. Does nothing if the
+ * caller would adopt the orphan: as process 1, or by PR_SET_CHILD_SUBREAPER.
  */
 void trials_start(const struct settings *settings);
 
