@@ -176,7 +176,7 @@ int paths_kernel_apply(struct paths_kernel *kernel, const struct paths_operation
 
 int paths_kernel_watch(void)
 {
-	/* with an address: a socket without one would count as the sender of the kernel's messages, and get none */
+	/* bind() gives it an address: a socket without one would count as the sender of the kernel's messages, and get none */
 	const struct sockaddr_nl address = {
 		.nl_family = AF_NETLINK,
 		.nl_groups = GROUP(RTNLGRP_LINK) | GROUP(RTNLGRP_IPV4_IFADDR) | GROUP(RTNLGRP_IPV6_IFADDR) | GROUP(RTNLGRP_IPV4_ROUTE) |
@@ -309,7 +309,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Reads how many bytes of a connection have arrived in order, each way. A connection has a socket besides those of its subflows. */
+/* Compares a connection's bytes that have arrived in order, each way, with its subflows' facts. Its socket isn't one of theirs. */
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;

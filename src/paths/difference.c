@@ -149,8 +149,8 @@ static bool is_own_rule(const struct difference *difference, const struct host_r
 
 /*
  * All packets from the address follow our rules, also those of other programs to containers, through tunnels or to routers beside the
- * default one. So the main table's narrower routes count as without us. Those on the network's own link come first, since another device
- * may have a network with the same prefix.
+ * default one. So the main table's narrower routes apply as they do without us. Those on the network's own link come first, since another
+ * device may have a network with the same prefix.
  */
 #define NARROW 2 /* the shortest prefix that isn't wide: host_route_is_wide() */
 static const struct own_rule {
@@ -252,7 +252,7 @@ static void delete_rules(const struct difference *difference)
 
 /* --- endpoints -------------------------------------------------------------------------- */
 
-uint32_t host_network_flags(const struct host_network *network)
+uint32_t paths_endpoint_flags(const struct host_network *network)
 {
 	return MPTCP_PM_ADDR_FLAG_SUBFLOW | (network->backup ? MPTCP_PM_ADDR_FLAG_BACKUP : 0);
 }
@@ -287,7 +287,7 @@ static void mend_endpoint(const struct difference *difference, const struct host
 	const struct mptcp_endpoint *there = host_endpoint_of(difference->host, &network->address);
 	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
 
-	endpoint.flags = host_network_flags(network);
+	endpoint.flags = paths_endpoint_flags(network);
 	/* an endpoint that opens no subflows comes from a manager that was killed while it announced the address: outage.c */
 	if (there && (there->bound != endpoint.bound || !(there->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW))) {
 		add(difference, PATHS_ENDPOINT_DELETE, there->bound)->endpoint = *there;
@@ -321,7 +321,7 @@ static void delete_endpoints(const struct difference *difference)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* Only raises the limit while it runs, as others may rely on it. At the end restores the old one, unless somebody has changed ours. */
+/* While the service runs, only raises the limit, as others may rely on it. At the end restores the old one, unless ours was changed. */
 static void mend_limit(const struct difference *difference)
 {
 	const struct paths_memory *memory = difference->memory;

@@ -51,7 +51,7 @@
  */
 
 #define AGAIN_MS 1000 /* the next look after the kernel failed to answer */
-#define NEEDED_MS 100 /* while a connection waits for its subflow over another network */
+#define NEEDED_MS 100 /* until the next look, while an endpoint stays only until a connection has another subflow */
 
 /* SYNs of plain TCP that wait for an answer, at most one for each network. */
 struct probes {
@@ -315,7 +315,7 @@ static int64_t in_ms(int ms)
 	return clock_ns() + ms * CLOCK_NS_PER_MS;
 }
 
-/* Reports the result of a look to the service manager, but nothing that it knows already: it may be slow to read. */
+/* Reports the result of a look to the service manager, unless it is the same as before: the manager may be slow to read. */
 static void tell_used(struct manager *manager)
 {
 	const struct paths_choice *choice = &manager->mender.choice;
@@ -346,7 +346,7 @@ static void look_at_host(struct manager *manager)
 	tell_used(manager);
 }
 
-/* Looks at the subflows. If an endpoint couldn't be made again, the next reading of the kernel's state finds that. */
+/* Looks at the subflows. If an endpoint couldn't be made again, we read the kernel's state at once: paths_mend() makes it. */
 static void renew(struct manager *manager)
 {
 	int ret = renew_silent(&manager->renewer, &manager->mender);

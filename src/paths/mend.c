@@ -2,9 +2,8 @@
 /*
  * mend.c - brings the kernel into the wanted state, once, and remembers what it made
  *
- * It reads the whole host, compares it with the wanted state, and does the difference. Of earlier looks it only remembers which objects
- * are ours. So a missed change, a failed operation, a program that removed something, and a killed process all have the same cure: the
- * next look finds what is left to do.
+ * It reads the whole host, compares it with the wanted state, and carries out the difference. Of earlier looks it only remembers which
+ * objects are ours. So the next look cures a missed change, a failed operation, a program that removed something, and a killed process.
  */
 #include "config.h"
 
@@ -302,7 +301,7 @@ static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route);
 
-	/* after an error we don't know our endpoints, and must not forget them; -ENOENT: without MPTCP --remove deletes routes and rules */
+	/* after an error we don't know our endpoints, and must not forget them; without MPTCP (-ENOENT) there are only routes and rules */
 	if (ret == 0 && host->endpoints_error < 0 && host->endpoints_error != -ENOENT) {
 		ret = host->endpoints_error;
 		host_fini(host);
@@ -335,7 +334,7 @@ int paths_mend(struct paths_mender *mender)
 
 	mender->wanted = (struct paths_wanted){ .count = 0 };
 	ret = find_difference(mender, &host, &operations);
-	/* deletions can't wait for nmcli; look for other managers before we add an endpoint, and now and then when nothing is to do */
+	/* Deletions can't wait for nmcli. We ask before we add an endpoint, and now and then when there is nothing to do. */
 	if (ret == 0 && (adds_endpoint(&operations) || !mender->others_at ||
 			 (!operations.count && clock_ns() - mender->others_at > OTHERS_NS))) {
 		ask_others(mender);
@@ -399,7 +398,7 @@ static int renew_endpoint(struct paths_mender *mender, const struct paths_memory
 
 	if (!network)
 		return 0;
-	operation.endpoint.flags = host_network_flags(network);
+	operation.endpoint.flags = paths_endpoint_flags(network);
 	operation.kind = PATHS_ENDPOINT_DELETE;
 	if (renewal->remove)
 		ret = paths_kernel_apply(&mender->kernel, &operation);

@@ -82,7 +82,7 @@ size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_m
 
 /*
  * paths_renew_endpoints() - delete endpoints, make them as they were, or both, in the order of @renewals; or prompt their subflows
- * Ignores endpoints that the memory doesn't have. Returns as paths_mend().
+ * Ignores addresses without an endpoint in the memory, or whose network isn't used. Returns as paths_mend().
  */
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count);
 
@@ -101,11 +101,12 @@ struct traffic_tokens {
 struct traffic_keeper {
 	struct traffic traffic;
 	const char *own_never, *own_backup; /* the lists of the settings */
-	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* with the quotas' devices */
+	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* these, and devices whose quota is used up */
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
 	struct traffic_tokens outlived; /* at the last look */
 	bool loaded;              /* we have read the file; until then we don't write it */
-	bool keeps, told;         /* we may write the file (not in a dry run); we have reported that we can't read or write it */
+	bool keeps;               /* we may write the file: not in a dry run */
+	bool told;                /* we have reported that we can't read or write it */
 };
 
 /* Reads the file and looks for the first time. The mender's choice points into @keeper from then on. @keeps: write the file */

@@ -46,15 +46,15 @@
  * a pause, and always counts. We treat a kept network that answers at once in the same way.
  *
  * If all networks disappear visibly, their devices down or their addresses gone, all endpoints stay, since no RM_ADDR could reach a peer.
- * From then on such networks count as kept.
+ * The endpoint of one network stays if a connection has no subflow elsewhere. From then on such networks count as kept.
  *
  * After a loss Linux may send more data over a subflow than the connection's window allows. The receiving host drops the excess after TCP
  * has acknowledged it (doc/kernel-mptcp-outages.md). So TCP doesn't resend it, and Multipath TCP resends one piece per time-out. Such a
  * connection is *stalled*: its subflows have nothing in flight, and much of its data is unacknowledged. If we close a subflow of it, and it
  * has another one, Linux retransmits all of that data.
  *
- * A peer that doesn't know yet that subflows have ended may refuse new ones as too many. Linux doesn't repeat such a join. So we renew a
- * network some more times if it was renewed and has no subflow while connections continue over the others.
+ * A peer that doesn't know yet that subflows have ended may refuse new ones as too many. Linux doesn't repeat such a join. So we make a
+ * network's endpoint anew some times if it has no subflow while connections continue over the others.
  */
 #include "config.h"
 
@@ -66,7 +66,7 @@
 
 #define ANSWERED_MS 1000 /* after an answer to our own SYN we give the subflow's SYN this time */
 #define PACE_MAX_MS 30000
-#define STRANDED_MS 4000 /* four SYNs later */
+#define STRANDED_MS 4000 /* Linux has sent four SYNs by then: paths_subflows_are_stranded() */
 #define MAKE_MS 200      /* besides two round trips of the subflows that may carry RM_ADDR */
 #define JOIN_MS 1000     /* at first, then twice as long each time */
 #define JOINS_MAX 5
@@ -191,7 +191,7 @@ static int64_t when_told(const struct paths_subflows *subflows, const union sock
 	return rtt < 0 ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
 }
 
-/* Deletes the endpoint, and makes it again once the peer may know that. */
+/* Deletes the endpoint, and adds it again once the RM_ADDR has reached the peer, or at once if no other network works. */
 static void replace_endpoint(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	out->remove = true;
@@ -209,7 +209,7 @@ static void renew_network(struct paths_network *network, const struct paths_subf
 	network->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
 
-/* Asks the peer of a subflow from here, by a SYN of plain TCP. */
+/* Asks the peer of a subflow on this network, by a SYN of plain TCP. */
 static void ask(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
@@ -222,8 +222,8 @@ static void ask(struct paths_network *network, const struct paths_subflows *subf
 }
 
 /*
- * May a renewal follow? While other networks work, only if it has a prospect: the peer has answered. Or if no network worked at the last
- * renewal, so that its RM_ADDR can't have reached the peer.
+ * May we renew again? While other networks work, only if the peer has answered, or if no network worked at the last renewal, so that its
+ * RM_ADDR can't have reached the peer.
  */
 static bool may_renew(const struct paths_network *network, bool alone, int64_t now)
 {
@@ -308,7 +308,7 @@ static void suspect(struct paths_outages *outages, size_t at, const struct paths
 		begin_keeping(network, subflows, now, out);
 }
 
-/* The network wasn't silent: releases it, and doesn't keep it again for a while. */
+/* The network wasn't silent: we no longer keep it, and don't keep it again for a while. */
 static void end_keeping(struct paths_network *network, int64_t now)
 {
 	network->kept_since = 0;
@@ -396,8 +396,8 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 }
 
 /*
- * All networks are gone, this one too: its device is down, or its address is gone. No RM_ADDR could tell a peer that its subflows end, so
- * they stay. When it is back it counts as silent and kept since now.
+ * The network is gone, its device down or without its address, and its endpoint and subflows stay (paths_wanted_keeps()). When it is back
+ * it counts as silent and kept since now.
  */
 static void leave(struct paths_network *network, int64_t now)
 {

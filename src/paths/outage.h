@@ -25,7 +25,7 @@ struct paths_subflow {
 	uint32_t token;          /* of the connection, on this host */
 	union sockaddr_ip local; /* port 0 */
 	union sockaddr_ip peer;  /* with its port */
-	bool joined;             /* it has joined the connection, and the peer accepted it; otherwise it is the connection's first */
+	bool joined;             /* it joins the connection, or has joined it; otherwise it is the connection's first */
 	bool established;        /* otherwise its SYN has no answer yet */
 	bool confirmed;          /* the peer knows that it is established, and has acknowledged that: RFC 8684, 3.2 */
 	bool unanswered;         /* a retransmission time-out has expired, and the data is still unacknowledged */
@@ -121,11 +121,11 @@ struct paths_signs paths_signs_of(const struct paths_flows *flows, const struct 
 struct paths_network {
 	union sockaddr_ip local;
 	bool silent;
-	int64_t since, renewed; /* when we found it silent, and when we last deleted its endpoint */
+	int64_t since, renewed; /* since when it is silent, and when we last renewed its subflows */
 	int64_t add_at;         /* when to add the deleted endpoint again; 0: it is there */
 	int64_t withdraw_at;    /* when to delete the announced endpoint again; 0: we didn't announce it */
 	int64_t trusted_until;  /* until then its pauses don't count: we took it for silent by mistake */
-	unsigned int mistakes;
+	unsigned int mistakes;  /* number of such mistakes in a row */
 	int64_t kept_since;     /* since when it is silent, but its subflows stay; 0: it isn't kept */
 	int64_t asked;          /* when we last asked a peer, while it is silent */
 	int64_t answered;       /* when the peer answered; 0: not yet */
@@ -133,11 +133,11 @@ struct paths_network {
 	unsigned int keep_mistakes; /* number of such mistakes */
 	int64_t join_at;        /* when to give a subflow to connections that have none here */
 	unsigned int joins;     /* number of such tries */
-	bool gone;              /* its device is down or its address is gone, and so are all the others */
+	bool gone;              /* its device is down or its address is gone, and its endpoint stays: paths_managed.usable is false */
 	bool futile;            /* the last renewal followed a peer's answer */
 	bool alone;             /* no other network was heard at the last renewal */
 	int64_t prompt_until;   /* until then we prompt its new subflows to send an acknowledgement */
-	const char *told;       /* the caller's: the last message about its silence; NULL: none, or of its end */
+	const char *told;       /* the caller's: the last message about its silence; NULL: none, or the silence has ended */
 };
 
 /* An address whose endpoint is ours. */

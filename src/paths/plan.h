@@ -119,7 +119,7 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	struct host_rule exclusions[PATH_EXCLUSIONS_MAX]; /* rules that tell programs of excluded, metered and used-up devices */
+	struct host_rule exclusions[PATH_EXCLUSIONS_MAX]; /* rules that tell programs of excluded, metered and used-up networks */
 	size_t exclusion_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };
@@ -143,7 +143,7 @@ bool paths_wanted_needs(const struct paths_wanted *wanted, const union sockaddr_
 
 /*
  * Does an endpoint of ours stay though its network is gone? It does if no network is left: no RM_ADDR could reach the peers, so they would
- * keep the old subflows, and refuse new ones as too many. It also stays while it carries a connection's last subflow: without that the
+ * keep the old subflows, and refuse new ones as too many. It also stays while a connection has its last subflow there: without that the
  * connection would end, or stall until the network is back.
  */
 bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address);
@@ -168,14 +168,14 @@ enum paths_operation_kind {
 	PATHS_ROUTE_DELETE,
 };
 
-/* Of our rules: before the main table's rule, after more specific ones of the administrator. Two more come before: difference.c. */
+/* Of our last rule for an address: before the main table's, after more specific ones of the administrator. Two precede it: difference.c. */
 #define PATHS_RULE_PRIORITY 8803
 
 struct paths_operation {
 	enum paths_operation_kind kind;
 	char device[IF_NAMESIZE];  /* name of the route's or the endpoint's device, for the command */
 	struct host_route route;
-	struct host_rule rule;     /* for a family, or about an excluded device */
+	struct host_rule rule;     /* for packets from an address, or about an excluded device */
 	struct mptcp_endpoint endpoint;
 	unsigned int limit;
 };
@@ -187,8 +187,8 @@ struct paths_operations {
 	size_t count; /* the next look finds the operations that don't fit */
 };
 
-/* Returns the flags for the network's endpoint. */
-uint32_t host_network_flags(const struct host_network *network);
+/* Returns the flags that the network's endpoint should have. */
+uint32_t paths_endpoint_flags(const struct host_network *network);
 
 /*
  * paths_difference_find() - compute the operations, in an order that never leaves the host without a path that it could have

@@ -81,7 +81,7 @@ static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
 
 /* --- connections that outlive a network --- */
 
-#define STATES (1u << TCPINFO_ESTABLISHED) /* a connection that is closed loses subflows, too */
+#define STATES (1u << TCPINFO_ESTABLISHED) /* a connection that closes loses subflows as well, but has outlived nothing */
 
 static int note_outlived(const struct nlmsghdr *message, void *arg)
 {
@@ -133,7 +133,7 @@ static int count_devices(struct traffic_keeper *keeper, struct paths_mender *men
 	return traffic_look(&keeper->traffic, &choice, &mender->kernel.route);
 }
 
-/* Takes the file's sums over. They contain the kernel's counters, so that none of the bytes since then is missing. */
+/* Takes over the file's sums, and the kernel's counters of that time: so no bytes since then are missing. */
 static void load_traffic(struct traffic_keeper *keeper)
 {
 	static struct traffic found;

@@ -103,7 +103,7 @@ static bool read_paths(struct paths_choice *out, const char *text, char problem[
 	return !wrong;
 }
 
-/* Rejects a device of which "paths" says something else than the list. */
+/* Rejects a device for which "paths" contradicts the list. */
 static bool check_agreement(const struct paths_choice *choice, const char *option, const char *list, enum path_use use,
 			    char problem[static PATHS_PROBLEM_MAX])
 {
@@ -234,7 +234,7 @@ const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, 
 	return NULL;
 }
 
-/* Returns the number of used networks of a family, of the one that has more. */
+/* Returns the number of used networks of the family that has more. */
 static unsigned int used_count(const struct paths_wanted *wanted)
 {
 	unsigned int count[2] = { 0 };
@@ -254,7 +254,7 @@ static bool does_nm_keep(const struct host_managers *managers)
 	return false;
 }
 
-/* Adds a device to the published exclusions, unless it is there or too long for a rule: then programs don't rely on it. */
+/* Adds a device to the published exclusions, unless it is there, or its name too long for a rule: then programs don't rely on it. */
 static void add_exclusion(struct paths_wanted *out, const char *name, size_t len, uint32_t priority)
 {
 	struct host_rule *exclusion = &out->exclusions[out->exclusion_count];
