@@ -105,7 +105,7 @@ static void report_library(struct report *report, const struct library *library)
 	fact_value_text(fact, own->path);
 }
 
-/* Does the loader load the library? We try, and write the loader's reason. True for a library of another machine, which we can't try. */
+/* Does the loader load the library? We try, and write the loader's reason. True if we can't try, as with another machine's library. */
 static bool loads_library(const struct library_build *library, char problem[static LIBRARY_PROBLEM_MAX])
 {
 	char variable[sizeof("LD_PRELOAD=") + PATH_MAX], start[PATH_MAX + 64];

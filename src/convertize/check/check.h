@@ -70,7 +70,7 @@ struct check_networks {
 	const struct host_link *vpn; /* the VPN that takes all traffic, or the traffic to a converter; NULL: there is none */
 	bool any_route;              /* some network has a default route */
 	bool any_excluded;           /* the user excludes some */
-	bool any_carrier[2], any_usable[2]; /* some with an IPv6 (or, [1], IPv4) address has a carrier, or may be used by connections */
+	bool any_carrier[2], any_usable[2]; /* some with an IPv6 address ([1]: IPv4) has a carrier; connections may use some */
 };
 
 /*
@@ -134,8 +134,8 @@ enum check_size {
 struct check_path {
 	const struct check_candidate *candidate;
 	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
-	const char *device;                   /* that its sockets are bound to; NULL: to none */
-	const struct host_link *home;         /* the device that its packets leave by; NULL: unknown */
+	const char *device;                   /* to which its sockets are bound; NULL: to none */
+	const struct host_link *home;         /* the device by which its packets leave; NULL: unknown */
 	bool endpoint;                        /* subflows use it */
 	struct host_way way;                  /* of a subflow's packets, by the kernel's routes; not of the first path */
 	struct probe_result probe;            /* of a request like a program's, or of the best rung (check_ask.c) */
@@ -162,8 +162,8 @@ struct check_path {
 
 /* The reason for a refusal: a second request, without the cookie, finds it out. */
 enum check_cookie {
-	CHECK_COOKIE_UNKNOWN,    /* it refuses without the cookie, too */
-	CHECK_COOKIE_CLIENT,     /* we have no cookie: it refuses the client */
+	CHECK_COOKIE_UNKNOWN,    /* it refuses without the cookie, too, or doesn't answer */
+	CHECK_COOKIE_CLIENT,     /* the user has set no cookie: it refuses the client */
 	CHECK_COOKIE_WRONG,      /* without the cookie it asks for one */
 	CHECK_COOKIE_NOT_NEEDED, /* without the cookie it answers, or gives one */
 };

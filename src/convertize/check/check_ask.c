@@ -19,7 +19,6 @@
 
 /* The length of a Connect TLV with the option for Multipath TCP, in bytes: a program's request has one, and a probe has none. */
 #define REQUEST_PADDING 24
-#define INFO_SIZE 8
 
 /* The time for a rung: the answer to the first SYN comes before Linux sends the second or, on a long path, soon after. */
 #define AGAIN_MS 1500

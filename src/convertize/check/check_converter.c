@@ -11,10 +11,7 @@
 #include "common/tcp.h"
 #include "convertize/check/check.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- its answer -------------------------------------------------------------------- */
 

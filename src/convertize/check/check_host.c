@@ -14,7 +14,6 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>

@@ -16,7 +16,7 @@
 
 #define TRANSFER_BYTES (64 * 1024)
 #define TRANSFER_ALL_BYTES (128 * 1024) /* more than an initial congestion window, so that the transfer uses all paths */
-#define LOST_MIN 8        /* segments sent again, of some fifty; single ones get lost at times */
+#define LOST_MIN 8        /* repeated segments, of some fifty; single ones get lost at times */
 #define LOST_PERCENT_MIN 15
 #define LOST_HANDSHAKES 3 /* in a row, before we give up a measurement */
 #define STALL_MS 2000     /* three retransmissions, or four */
@@ -251,7 +251,7 @@ static bool is_good(const struct check_path *path)
 	return path->mptcp == PROBE_MPTCP_KEPT && path->size == CHECK_SIZE_CARRIED;
 }
 
-/* Does no connection get through any more, where each did before? */
+/* Does no connection get through any more, over a path that lost nothing before? */
 static bool is_limited(const struct check_candidate *candidate)
 {
 	struct probe_request requests[LIMIT_TRIES];

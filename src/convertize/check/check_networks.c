@@ -14,7 +14,6 @@
 #include "host/networks.h"
 #include "paths/plan.h"
 
-#include <errno.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
@@ -85,7 +84,7 @@ bool check_network_is_usable(const struct check_networks *networks, const struct
 	return network->verdict == HOST_USED || (network->verdict == HOST_NO_ROUTE && !networks->any_route);
 }
 
-/* Returns the first network of a device that lacks only a default route, if no other network of the device is used; else NULL. */
+/* Returns the first network of a device that lacks only a default route; NULL: there is none, or another network of the device is used. */
 static const struct host_network *routeless(const struct check_networks *networks, unsigned int index)
 {
 	const struct host_network *first = NULL;
@@ -427,7 +426,7 @@ void check_networks_report(struct report *report, const struct check_networks *n
 			     strerror(-networks->host.endpoints_error));
 }
 
-/* Reports whether connections can be Multipath TCP's, and keep off the networks that the user excludes. */
+/* Reports whether connections can use Multipath TCP and keep off the networks that the user excludes. */
 static void report_policy(struct report *report, const struct settings *settings, const struct check_addresses *addresses)
 {
 	static const char *const remedies[] = {

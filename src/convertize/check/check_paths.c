@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <linux/mptcp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; we send only a SYN there */
@@ -20,7 +19,7 @@ const char *check_path_name(const struct check_path *path)
 	return path->home ? path->home->name : "this network";
 }
 
-/* --- which there are --------------------------------------------------------------------- */
+/* --- finding them ------------------------------------------------------------------------ */
 
 static void add_path(struct check_candidate *candidate, const union sockaddr_ip *from, const struct host_link *home, bool bound,
 		     bool endpoint)
@@ -277,8 +276,8 @@ static bool is_misrouted(const struct check_path *path)
 }
 
 /*
- * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and packets
- * from the address, without a socket bound to this device, would leave by another.
+ * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and packets from the address
+ * leave by another device, unless their socket is bound to this one.
  */
 static bool is_filtered(const struct check_path *path)
 {

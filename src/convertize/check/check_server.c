@@ -26,7 +26,7 @@ struct server {
 	char name[SETTINGS_NAME_MAX];
 };
 
-/* Adds up to half of the addresses of each family that the resolver returns. */
+/* Adds the first addresses that the resolver returns, SERVER_ADDRESSES_MAX / 2 of each family. */
 static void add_addresses(struct server *server, const struct addrinfo *found)
 {
 	size_t counts[2] = { 0 };

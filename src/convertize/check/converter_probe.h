@@ -9,8 +9,8 @@
 
 enum probe_outcome {
 	PROBE_ANSWERED,    /* message and response are set */
-	PROBE_LOCAL,       /* this host can't send a SYN */
-	PROBE_UNREACHABLE, /* the connection was refused, or an error came back */
+	PROBE_LOCAL,       /* this host has no socket for it, or can't bind it */
+	PROBE_UNREACHABLE, /* connect() failed, for example without a route, or the connection was refused, or an ICMP error came back */
 	PROBE_NO_SYN_ACK,  /* nothing came back */
 	PROBE_SILENT,      /* connected, and then nothing, or not all of an answer */
 	PROBE_CLOSED,      /* connected, and the peer closed without an answer */
@@ -20,14 +20,14 @@ enum probe_outcome {
 };
 
 enum probe_syn_data {
-	PROBE_SYN_DATA_UNUSED, /* the caller didn't want it, or this kernel doesn't support it */
+	PROBE_SYN_DATA_UNUSED, /* the caller didn't want it, this kernel doesn't support it, or no connection was made */
 	PROBE_SYN_DATA_TAKEN,   /* the SYN+ACK has acknowledged it */
 	PROBE_SYN_DATA_REFUSED, /* the SYN+ACK has not acknowledged it */
 	PROBE_SYN_DATA_LOST, /* the SYN got no answer, a second one without data did */
 };
 
 enum probe_mptcp {
-	PROBE_MPTCP_UNUSED,   /* the caller didn't want it, or this kernel doesn't support it */
+	PROBE_MPTCP_UNUSED,   /* the caller didn't want it, this kernel doesn't support it, or no connection was made */
 	PROBE_MPTCP_KEPT,     /* the connection uses Multipath TCP */
 	PROBE_MPTCP_LOST,     /* the SYN offered it, and the connection became TCP */
 	PROBE_MPTCP_WITHHELD, /* the SYN didn't offer it: the kernel has switched it off for a while */
@@ -48,11 +48,11 @@ struct probe_result {
 	unsigned int mtu;           /* size in bytes of the largest packets that both sides send */
 	union sockaddr_ip local;    /* the connection's own address */
 	double round_trip_ms;       /* from the SYN to the SYN+ACK */
-	double answer_ms;           /* from the SYN to the end of the answer */
+	double answer_ms;           /* from the SYN to the end of the answer, or with echo of the transfer */
 	size_t acknowledged;        /* bytes of the request and its padding that the peer acknowledged */
 	size_t returned;            /* bytes of the padding that came back */
-	double transfer_ms;         /* from the SYN+ACK until all of the padding had come back */
-	unsigned int segments, lost; /* with echo, over TCP: segments with data that we sent, and those of them that we sent again */
+	double transfer_ms;         /* from the SYN+ACK to the end of the transfer, also if it stalled */
+	unsigned int segments, lost; /* with echo, over TCP: segments with data that we sent, and the number that Linux sent again */
 	uint8_t message[CONVERT_MESSAGE_MAX]; /* the bytes that came */
 	size_t message_len;
 	struct convert_response response; /* points into message: copy results by probe_copy() only */
@@ -77,7 +77,7 @@ struct probe_request {
 	bool echo;                  /* ask the converter to return the padding: an Echo TLV, doc/private-tlvs.md */
 	unsigned int subflows;      /* with echo: half of the padding waits for this number of subflows besides the first */
 	unsigned int segment;       /* maximum segment size of both sides, in bytes; 0: the kernel's */
-	int timeout_ms;             /* for the handshake, and again for the answer */
+	int timeout_ms;             /* for the handshake (2.9 s at most), and without echo again for the answer */
 	int stall_ms;               /* with echo: the transfer ends after this time without progress */
 };
 

@@ -19,7 +19,7 @@ int services_disable(const struct options *options);
 int services_list(const struct options *options);
 
 /*
- * enable_check_log() - check that the log is an absolute path: services and a session's programs run in other directories than convertize
+ * enable_check_log() - check that the log has an absolute path, if it is a file: services and programs of sessions run in any directory
  * Returns false after printing the mistake.
  */
 bool enable_check_log(const struct options *options, const char *log);

@@ -9,7 +9,6 @@
  */
 #include "config.h"
 
-
 #include "convertize/enable/enable.h"
 #include "convertize/options/command_line.h"
 #include "convertize/run/launch.h"
@@ -32,7 +31,7 @@ enum login_session_state {
 	LOGIN_SESSION_DECLINED,  /* the user has set an empty CONVERT_ADDR */
 	LOGIN_SESSION_INHERITED, /* it is part of a converted session */
 	LOGIN_SESSION_ON,
-	LOGIN_SESSION_WRONG,     /* a file wants it converted, or is unreadable, and a mistake prevents that: it starts unconverted */
+	LOGIN_SESSION_WRONG,     /* it starts unconverted, as a file has a mistake, or wants it converted and something prevents that */
 };
 
 struct login_session {
@@ -62,7 +61,7 @@ static void find_user(struct login_user *user)
 	user->groups = names;
 }
 
-/* Unsets the library's variables, or with @all also those of convertize, so that only the files count. */
+/* Unsets the library's variables, so that only the files count. @all: also those of convertize */
 static void clear_variables(bool all)
 {
 	for (int i = 0; i < OPTION_COUNT; i++)
@@ -150,7 +149,7 @@ int login_session_environment(struct options *options)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
-/* Names the remedy to a user whose login shell reads profile.d on some distributions only (zsh), or never (the others). */
+/* Tells a user the remedy if the login shell reads profile.d on some distributions only (zsh), or never (the others). */
 static void tell_shell(void)
 {
 	static const char *const others[] = { "fish", "csh", "tcsh" };
@@ -219,7 +218,7 @@ static char *compose(const struct options *options, bool on)
 		const struct option_row *row = &option_table[i];
 		const char *value = option_is_setting((enum option_id)i) ? getenv(row->variable) : NULL;
 
-		/* leave the administrator's settings out: sessions read them themselves; keep those of a --config file, unlike sessions */
+		/* leave the administrator's settings out, which sessions read themselves; keep those of --config, which they don't read */
 		if (!value || !*value || !(row->scope & SCOPE(COMMAND_ENABLE)) ||
 		    (options->origin[i].file && strcmp(options->origin[i].file, CONF_SYSTEM) == 0))
 			continue;

@@ -2,13 +2,12 @@
 /*
  * services.c - converts systemd's services by default: "convertize enable", "disable" and "list"
  *
- * "enable" gives a service a drop-in with the variables that convertize would set for a program. Before, it refuses a program that
- * preloading doesn't reach, and a service whose system-call filter would end it at a call of the library. Other obstacles, like the
- * service's sandbox, show once the service runs: "list" compares the variables of the main process with its memory. systemd reads the
- * drop-ins at once. convertize restarts nothing: the administrator decides when.
+ * "enable" gives a service a drop-in with the variables that convertize would set for a program. It refuses a program that preloading
+ * doesn't reach, and a service whose system-call filter would end it at a call of the library. Other obstacles, like the service's
+ * sandbox, show once the service runs: "list" compares the variables of the main process with its memory. convertize makes systemd read
+ * the drop-ins, but restarts nothing: the administrator decides when.
  */
 #include "config.h"
-
 
 #include "common/os.h"
 #include "convertize/enable/enable.h"
@@ -45,7 +44,7 @@ struct work {
 };
 
 struct unit {
-	char name[UNIT_NAME_MAX]; /* the unit's real name, if the user gave an alias; a template's name, if it is an instance */
+	char name[UNIT_NAME_MAX]; /* the unit's own name, also if the user gave an alias; a template's, though we ask about an instance */
 	struct unit_properties properties;
 	char *text; /* of the properties */
 };
@@ -182,7 +181,7 @@ static bool find(const struct work *work, struct unit *unit, const char *word)
 
 /* --- enable ----------------------------------------------------------------------------- */
 
-/* Returns the user that executes the unit's program. For dynamic and unknown users that is nobody. */
+/* Returns the user that executes the unit's program; "nobody" for dynamic and unknown users. */
 static struct preload_caller caller_of(const struct unit *unit)
 {
 	const char *user = unit_property(&unit->properties, "User");

@@ -156,7 +156,7 @@ static enum options_result parse_options(struct options *options, int argc, char
 	return OPTIONS_RUN;
 }
 
-/* Does the word name a server rather than a program? An address does, HOST:PORT, and a name with a dot that is no command's. */
+/* Does the word name a server rather than a program? An address does, HOST:PORT, and a name with a dot if no program has it. */
 static bool is_server(const char *word)
 {
 	static struct program program;
@@ -199,7 +199,7 @@ static enum options_result parse_words(struct options *options, int argc, char *
 	return OPTIONS_RUN;
 }
 
-/* Tells how to write the server of a URL. Returns false if @word is none. */
+/* Is the word a URL? Then tells how to write its server. */
 static bool is_url(const char *word)
 {
 	const char *host = strstr(word, "://");
@@ -214,7 +214,7 @@ static bool is_url(const char *word)
 	return true;
 }
 
-/* Tells whether the port behind a server's name is right, if there is one. */
+/* Checks the port behind a server's name, if there is one. */
 static enum options_result check_server(const char *server)
 {
 	const char *colon = strrchr(server, ':');

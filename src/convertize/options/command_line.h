@@ -154,8 +154,7 @@ enum options_result {
 
 /*
  * options_parse() - read the command line
- * Options that are settings of libconvert.so become its environment variables at once.
- * Sets @options->command even if something else is wrong.
+ * Options that are settings become environment variables at once. Sets @options->command also if something behind the command is wrong.
  */
 enum options_result options_parse(struct options *options, int argc, char *argv[]);
 
@@ -165,16 +164,16 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
  */
 const char *options_similar(const char *word, bool setting);
 
-/* Returns the value of an option with a variable, after conf_load(); NULL: it is unset or empty. */
+/* Returns the value of an option's variable, after conf_load(); NULL: it is unset or empty. */
 const char *option_value(enum option_id id);
 
 /*
- * options_place() - write the place where an option with a variable was set
- * It is "--converter", or "FILE:LINE: converter", or the variable if that came from the environment. Returns @place.
+ * options_place() - write where an option's variable was set: "--converter", "FILE:LINE: converter", or, in the environment, the variable
+ * Returns @place.
  */
 const char *options_place(const struct options *options, enum option_id id, char place[static OPTIONS_PLACE_MAX]);
 
-/* Prints a problem, which begins with an option's name or variable, with the place in place of that. */
+/* Prints a problem, which begins with an option's name or variable; instead of that prints its options_place(). */
 void options_explain(const struct options *options, const char *problem);
 
 /* --- convertize.conf (conf.c): the defaults of an administrator and of a user, and whose sessions are converted --- */
@@ -230,7 +229,7 @@ struct login_user {
 /*
  * conf_session() - do the files want the user's sessions converted? Without I/O.
  * @file: set to the file that decides; NULL: none does
- * The user's own file overrides the administrator's. That applies to the users and groups that it names, or to all users but root.
+ * The user's own file overrides the administrator's, which applies to the users and groups that it names, or else to all but root.
  */
 bool conf_session(const struct conf_files *files, const struct login_user *user, const char **file);
 

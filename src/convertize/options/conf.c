@@ -233,10 +233,10 @@ static void print_problem(const char *line)
 	fprintf(stderr, "convertize: %s\n", line);
 }
 
-/* The owner of a file decides whether a fault of it is an error or only a warning. */
+/* Whose file it is: only some faults of a user's own file are warnings, all others are errors. */
 enum owner { OWNER_SYSTEM, OWNER_USER, OWNER_NAMED };
 
-/* May convertize read the file? Sets *@failed if convertize must stop. */
+/* May convertize read the file? Prints why not, and sets *@failed to whether convertize must stop. */
 static bool may_read(const struct stat *st, const char *path, enum owner owner, bool *failed)
 {
 	if (owner != OWNER_NAMED && st->st_uid != 0 && st->st_uid != geteuid()) {

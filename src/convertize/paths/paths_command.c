@@ -26,7 +26,7 @@
 
 #define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use */
 
-/* Adds up the connections to converters over the row's network. An IPv6 socket shows IPv4 addresses as v4-mapped ones. */
+/* Adds up the connections to converters over the row's network. */
 static void find_subflows(struct paths_row *row, const struct status_sockets *sockets, const struct check_addresses *converters)
 {
 	for (size_t i = 0; i < sockets->count; i++) {
@@ -48,7 +48,7 @@ static void find_subflows(struct paths_row *row, const struct status_sockets *so
 
 /* --- each network ----------------------------------------------------------------------- */
 
-/* Is it a device of a mobile network? Its driver may tell (DEVTYPE=wwan). */
+/* Is it a device of a mobile network, by its kind or by its driver (DEVTYPE=wwan)? */
 static bool is_mobile(const struct host_link *link)
 {
 	char path[64 + IF_NAMESIZE], line[64];
@@ -113,7 +113,7 @@ static void fill_row(struct paths_row *row, const struct host_network *network, 
 
 /* --- knowledge of programs ----------------------------------------------------------------- */
 
-/* Does the kernel choose this network for unbound sockets? The cache keeps its facts under the usual path, without an address. */
+/* Does the kernel choose this network for unbound sockets? The cache keeps that path's facts without an address. */
 static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
 {
 	struct host_way way;

@@ -15,13 +15,13 @@
 struct subflows {
 	size_t count;            /* of subflows and plain TCP connections */
 	uint64_t received, sent; /* bytes; sent: those that the converter has acknowledged */
-	uint32_t heard_ms;       /* milliseconds since the latest packet over any of them; 0 if there are none */
+	uint32_t heard_ms;       /* milliseconds since the latest acknowledgement on any of them; 0 if there are none */
 };
 
 /* Does a converter answer over this network? */
 enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
 
-/* The source of "metered". */
+/* Who says whether the network is metered: nobody, NetworkManager, or the kind of the device. */
 enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
 
 /* All facts of a network. */

@@ -9,7 +9,6 @@
 #include "host/host_model.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>

@@ -44,8 +44,8 @@ static const char *environment(const char *name)
 }
 
 /*
- * AddressSanitizer ends a program with any library in front of its own. It must see the program's memory before other
- * libraries do; for its sockets that doesn't matter. So this switches the sanitizer's check off.
+ * AddressSanitizer ends a program with any library in front of its own, since it must see memory before other libraries do. For sockets
+ * that doesn't matter, so we switch its check off.
  */
 static bool suit_sanitizer(const struct program *program)
 {
@@ -137,7 +137,7 @@ static bool check_ports(const struct options *options, const char *list)
 	return true;
 }
 
-/* Refuses a log with a name like "yes": the user meant to switch logging on. */
+/* Refuses a log with a name like "yes" or "off": the user meant a switch. */
 static bool check_log_name(const struct options *options, const char *log)
 {
 	static const char *const switches[] = { "yes", "no", "on", "off", "true", "false", "none" };
@@ -180,7 +180,7 @@ static bool set_preload(const char *path)
 }
 
 /*
- * Reports wrappers of the program, which change LD_PRELOAD, and other preload libraries.
+ * Reports a wrapper in the command, or one whose library LD_PRELOAD contains.
  * Returns 0, or the exit status.
  */
 static int judge_wrapper(const struct options *options, const struct wrapper *wrapper)
@@ -286,8 +286,8 @@ static const char *otherwise(const struct launch *launch)
 }
 
 /*
- * Runs the program under supervision. Returns only if that fails. If convertize itself has the library preloaded it first
- * executes itself without the library, which would convert the supervisor's own connections.
+ * Runs the program under supervision. Returns only if that fails. A convertize that has the library preloaded first executes itself
+ * without it: the library would convert the supervisor's own connections.
  */
 static int launch_supervised(const struct launch *launch, const struct settings *settings)
 {
@@ -323,7 +323,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 	return status == STATUS_NOT_RUN && options_has(launch->options, OPTION_FORCE) ? run(launch->options) : status;
 }
 
-/* Runs the program under the supervisor of this process. Returns only if that fails. */
+/* Runs the program under the supervisor that this process already has. Returns only if that fails. */
 static int launch_as_is(const struct options *options)
 {
 	if (!options_has(options, OPTION_QUIET) && options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
@@ -331,7 +331,7 @@ static int launch_as_is(const struct options *options)
 	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
 }
 
-/* Tells the library to start child programs that it doesn't reach by this convertize. */
+/* Tells the library to have this convertize start child programs that the library doesn't reach. */
 static bool set_supervisor(const struct options *options)
 {
 	char path[PATH_MAX];
@@ -437,8 +437,8 @@ bool launch_find_library(struct library *out)
 }
 
 /*
- * If no program has that name, suggests the command of convertize that is similar, or that a program and its arguments are several
- * words. Returns whether it has.
+ * If no program has that name, suggests a similar command of convertize, or to leave out quotes around a program with its arguments.
+ * Returns whether it has.
  */
 static bool is_mistyped(const struct options *options)
 {

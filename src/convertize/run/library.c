@@ -24,7 +24,7 @@
 
 #define FILE_NAME "libconvert.so"
 #define INSTALLED LIBCONVERT_DIR "/" FILE_NAME /* LIBCONVERT_DIR: see local.mk */
-#define LOADER_LIB "/" LIBCONVERT_LOADER_LIB "/" /* "//": the loader doesn't support $LIB */
+#define LOADER_LIB "/" LIBCONVERT_LOADER_LIB "/" /* "//": our loader doesn't support $LIB */
 #define TOKEN "/$LIB/"
 
 /* Finds the library of the build tree: libtool puts it into .libs, beside this program. */

@@ -5,8 +5,8 @@
  * A preloaded library doesn't see a connect() that is a system call instruction, which rustix (async-io, smol) compiles into programs, for
  * example. The compiler puts the number into its register, then the remaining arguments into theirs, and then the instruction. So we look
  * for the number and, a few bytes behind it, the instruction. Such code may never run, but nothing else looks like it: none of 2,000
- * programs and libraries of Debian had it, except static ones and the C library. Libraries of the program and functions that take the
- * number as an argument escape this.
+ * programs and libraries of Debian had it, except static ones and the C library. We miss such code in the program's libraries, and in
+ * functions that take the number as an argument.
  */
 #include "config.h"
 

@@ -93,7 +93,7 @@ static bool is_argument(const char *word)
 	return *word == '-' || *word == '+' || strchr(word, '=') || strspn(word, "0123456789") > 0;
 }
 
-/* Does unshare(1) with these arguments change the root directory, but not the network? A supervisor can't follow to another network. */
+/* Does unshare(1) with these arguments change the root directory, but not the network, to which a supervisor couldn't follow? */
 static bool changes_root(char *const words[])
 {
 	bool root = false;

@@ -56,7 +56,7 @@ struct status_notes {
 /* The process that holds a socket. */
 struct status_owner {
 	uint32_t inode;
-	pid_t pid; /* 0: not found: the process hides its descriptors, say */
+	pid_t pid; /* 0: not found, for example if the process hides its descriptors */
 	char program[STATUS_PROGRAM_MAX];
 };
 
@@ -90,14 +90,14 @@ struct status_connection {
 	bool direct;
 	bool outlived; /* the network on which it began carries it no longer, but others do */
 	const struct status_owner *owner; /* NULL: not found */
-	const struct status_socket *client; /* of the program of this host for which a gateway has made the connection; NULL: there is none */
+	const struct status_socket *client; /* of this host's program for which a gateway made the connection; NULL: there is none */
 	const struct status_owner *client_owner;
 	struct status_flow flows[STATUS_FLOWS_MAX];
 	size_t flow_count;
 };
 
 struct status_view {
-	struct status_connection *list; /* points into the parts; converted ones first, then the oldest first */
+	struct status_connection *list; /* points into the parts; in the order of compare() (status_join.c), or of status_view_order() */
 	size_t count, converted, outlived;
 	struct status_flow sums[STATUS_FLOWS_MAX]; /* of the converted connections */
 	size_t sum_count;
@@ -120,7 +120,7 @@ void status_view_fini(struct status_view *view);
 /* Orders the converted connections by the bytes that they carry now. */
 void status_view_order(struct status_view *view);
 
-/* For qsort() and bsearch(): sockets by inode, and a Multipath TCP connection before its subflows, which have its inode; owners by inode. */
+/* For qsort() and bsearch(): sockets by inode, a Multipath TCP connection before its subflows with the same inode; owners by inode. */
 int status_compare_sockets(const void *a, const void *b);
 int status_compare_inodes(const void *a, const void *b);
 

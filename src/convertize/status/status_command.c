@@ -94,8 +94,8 @@ static void draw(FILE *out, unsigned int width)
 
 /*
  * Each picture is one write: from the top, each line with its rest cleared, and the lines below cleared at the end. So nothing flickers.
- * The alternate screen keeps the terminal's text. Signals arrive by a descriptor, so that we restore the terminal after any but SIGKILL;
- * SIGTSTP (Ctrl-Z) restores it, too, and SIGCONT begins anew.
+ * The alternate screen keeps the terminal's text. Signals arrive by a descriptor, so that we restore the terminal before we end or, at
+ * SIGTSTP (Ctrl-Z), stop; SIGCONT begins anew.
  */
 
 #define ENTER "\x1b[?1049h\x1b[?25l"

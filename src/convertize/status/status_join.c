@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the youngest note about the socket, in the cache of its user. */
+/* Finds the youngest note about the socket, in the cache of its user or of root. */
 static const struct note *note_of(const struct status_notes *notes, const struct status_socket *socket)
 {
 	const struct note *found = NULL;
@@ -114,8 +114,8 @@ static void add_bytes(struct status_connection *connection, const struct status_
 }
 
 /*
- * Has none of its subflows, which follow it, the address that it began with? A Multipath TCP connection keeps that as its own. Then the
- * kernel, or a path manager, has given up the first subflow.
+ * Does no subflow have the address that the connection began with, and keeps as its own, while it has others? Then the kernel, or a path
+ * manager, has given up the first subflow. @connection: its subflows follow it in the list
  */
 static bool has_outlived(const struct status_socket *connection, size_t subflows)
 {

@@ -72,7 +72,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 int status_sockets_read(struct status_sockets *out)
 {
 	static struct netlink netlink;
-	int ret = netlink_open(&netlink, NETLINK_SOCK_DIAG), tcp;
+	int ret = netlink_open(&netlink, NETLINK_SOCK_DIAG);
 
 	if (ret < 0)
 		return ret;
@@ -80,8 +80,7 @@ int status_sockets_read(struct status_sockets *out)
 		out->count = 0;
 		/* fails where the kernel has no Multipath TCP: then there is only TCP */
 		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, on_socket, &(struct reading){ out, true });
-		tcp = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, on_socket, &(struct reading){ out, false });
-		ret = tcp;
+		ret = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, on_socket, &(struct reading){ out, false });
 	}
 	out->read = clock_ns();
 	if (out->count) /* without sockets there is no list */
