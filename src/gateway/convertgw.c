@@ -184,7 +184,7 @@ static void apply_log(const struct gateway_settings *settings)
 
 #define CLIENTS_TEXT_MAX (GATEWAY_INTERFACES_MAX * (IFNAMSIZ + 2) + sizeof("this host"))
 
-/* Writes whose connections arrive: "br0, docker0, this host". */
+/* Names the clients: "br0, docker0, this host". */
 static void describe_clients(const struct gateway_settings *settings, char text[static CLIENTS_TEXT_MAX])
 {
 	char *end = text;
@@ -491,7 +491,7 @@ static void log_fact(const char *line)
 	log_info("%s", line);
 }
 
-/* Does what the command line asks for instead of running. Returns the exit status. */
+/* Carries out a command line that doesn't run the gateway. Returns the exit status. */
 static int act(const struct gateway_settings *settings)
 {
 	static const struct metrics_address usual = { .path = GATEWAY_METRICS_DEFAULT };

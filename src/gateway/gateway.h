@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway.h - what makes the workers of src/serve a gateway: the packet's destination as the server, and the engine as the dialler */
+/* gateway.h - turns the workers of src/serve into a gateway: the packet's destination is the server, and the engine is the dialler */
 #ifndef GATEWAY_GATEWAY_H
 #define GATEWAY_GATEWAY_H
 
@@ -96,7 +96,7 @@ uint16_t gateway_queues_first(void);
 /* Tells the service manager, if there is one: sd_notify(3). */
 void gateway_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ----- what on this host would keep a gateway from working as its settings say: gateway_checks.c ----- */
+/* ----- faults of this host that keep a gateway from working as its settings say: gateway_checks.c ----- */
 
 /* Called with each finding and its remedy. */
 typedef void gateway_warn(const char *text);

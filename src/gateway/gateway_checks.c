@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway_checks.c - finds what on this host would keep a gateway from working as its settings say */
+/* gateway_checks.c - finds faults of this host that keep a gateway from working as its settings say */
 #include "config.h"
 
 #include "gateway/gateway.h"

@@ -125,7 +125,7 @@ static int result(struct gateway *gateway, struct gateway_connection *connection
 		connection->reached = true;
 		return 0;
 	case DIAL_FAILED:
-		return fail(connection, end->told || end->error != ROUTED ? end->error : EIO, end->reason);
+		return fail(connection, end->error != ROUTED ? end->error : EIO, end->reason);
 	case DIAL_DIRECT:
 	case DIAL_BLIND:
 		return fail(connection, ROUTED, end->error == ELOOP ? "the converter is on this host, as the client is" : end->reason);

@@ -2,9 +2,9 @@
 /*
  * gateway_policies.c - policy rules and the route that bring packets with the gateway's mark to this host
  *
- * Two rules lead to the route. One is for what this host sends to itself, from "lo" with both bits of the mark; the other one for packets
- * of converted connections, with the lower bit, from whichever interface: a rule can't name a pattern of interfaces. Two more lead lookups
- * from "lo" past the latter: reverse lookups of a source address, which the kernel makes with the packet's mark (src_valid_mark, which
+ * Two rules lead to the route: one for packets that this host sends to itself, from "lo" with both bits of the mark; and one for packets
+ * of converted connections, with the lower bit, from any interface, since a rule can't name a pattern of interfaces. Two more lead lookups
+ * from "lo" past this one: reverse lookups of a source address, which the kernel makes with the packet's mark (src_valid_mark, which
  * WireGuard's tools set; firewalld's rpfilter), and the lookup of an answer (tcp_fwmark_accept).
  *
  * They have to precede all others, as one that names the LAN would take the connections' packets elsewhere. "ip rule add" without a number
@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
+/* The protocol number of our policy rules and routes, by which we find those of a killed process. */
 #define PROTOCOL_OURS 89
 #define PRIORITY_LAST 90 /* of our last policy rule, unless another program has a lower one; behind the table "local", which has 0 */
 #define FOUND_MAX 32     /* policy rules that are removed at a time */
@@ -197,7 +197,7 @@ static int note_leftover(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Removes our policy rules and routes but those of @wanted, whoever has left them. Returns false if there may be more. */
+/* Removes all gateways' policy rules and routes but those of @wanted. Returns false if there may be more. */
 static bool remove_policies(struct netlink *netlink, const struct gateway_settings *wanted)
 {
 	static const int families[] = { AF_INET, AF_INET6 };

@@ -218,7 +218,7 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
  */
 #define RELEASED_SYN "tcp flags & (fin|syn|rst|ack|urg) == syn tcp urgptr 0x6c63 "
 
-/* Writes the rules that undo what put_choice() has done to a SYN, where the bits of its mark under @mask equal @mark. */
+/* Writes the rules that undo put_choice() on a SYN, if the bits of its mark under @mask equal @mark. */
 static void put_undo(FILE *out, uint32_t mask, uint32_t mark)
 {
 	fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x tcp urgptr 0x%x tcp urgptr set 0\n"
@@ -366,8 +366,8 @@ static bool has_requirements(const struct gateway_settings *settings)
 }
 
 /*
- * Writes the table that refuses what must go through the converter, wherever it would go past it. Answers to connections from outside, such
- * as port forwards, are none of its business.
+ * Writes the table that refuses connections that must go through the converter, where they would go past it. It accepts replies in
+ * connections from outside, such as port forwards.
  */
 static void put_requirements(FILE *out, const struct gateway_settings *settings, uint32_t own)
 {

@@ -59,7 +59,7 @@ struct gateway_settings {
 	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients, or patterns: "cali*" */
 	size_t lan_count;
 	bool host;                   /* this host's own programs are clients */
-	struct gateway_rule *rules;  /* the first one that matches decides; if none does: GATEWAY_CONVERT, but ROUTE for private networks */
+	struct gateway_rule *rules;  /* the first one that matches decides; if none does: CONVERT, but ROUTE to private networks, to DNS, and from LAN to LAN */
 	size_t rule_count;
 	bool refuse_quic;            /* answer UDP to port 443 by ICMP */
 	unsigned mark;               /* two bits: the lower one marks packets for the gateway, the higher one the gateway's own */
@@ -73,7 +73,7 @@ struct gateway_settings {
 	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
 	size_t metrics_count;
 	struct gateway_texts texts;
-	struct settings client;      /* what a client of the Convert Protocol needs: converters, cookie, networks, time-outs */
+	struct settings client;      /* for the engine, which asks converters: their addresses, cookie, networks, time-out */
 };
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway_status.c - the parts of the status that only a gateway has: what was routed and why, and the networks that connections began on
+ * gateway_status.c - the parts of the status that only a gateway has: routed connections by reason, and the networks where others began
  *
  * A network is this host's address there. We keep the first STATUS_NETWORKS_MAX; their number never shrinks.
  *
@@ -131,7 +131,7 @@ static int add_bytes(const struct nlmsghdr *message, void *arg)
 static int destroyed_fd = -1;
 static struct event *destroyed, *destroyed_wait;
 
-/* Reads what the kernel tells of destroyed sockets. If there were too many to tell, theirs are missing. */
+/* Reads the kernel's messages about destroyed sockets. If it had to drop some, the bytes of those sockets are missing. */
 static void read_destroyed(void)
 {
 	const int fd = destroyed_fd;

@@ -106,7 +106,7 @@ struct host_rule {
 #define HOST_POLICY_BACKUP_PRIORITY 8805
 
 /*
- * Devices that programs must not use, or use only as a backup, for reasons that only the service knows: their quota is used up
+ * Devices that programs must not use, or use only as a backup, for reasons that programs can't know: their quota is used up
  * (paths/traffic.h), or NetworkManager's user says that they are metered.
  */
 #define HOST_PROGRAMS_NEVER_PRIORITY 8806

@@ -382,7 +382,7 @@ bool network_is_chosen(int fd)
 	return raw_get_socket(fd, SO_BINDTOIFINDEX, 1) || raw_get_socket(fd, SO_MARK, 1);
 }
 
-/* --- what only the path service knows --- */
+/* --- devices that the path service excludes --- */
 
 /*
  * The path service publishes devices whose quota is used up, or that are metered, by rules (host_model.h). Each program reads them at most

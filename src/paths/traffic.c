@@ -206,7 +206,7 @@ ssize_t traffic_format(const struct traffic *traffic, char *out, size_t size)
 	return len >= 0 && (size_t)len < size - 1 ? (ssize_t)len : -ENOSPC;
 }
 
-/* --- quotas: how they are written, what is used of them, and what follows --- */
+/* --- quotas: reading them, their use, their state --- */
 
 #define NEAR_PERCENT 80
 #define WORD_MAX 64

@@ -135,7 +135,7 @@ uint64_t quota_used(const struct quota *quota, const struct traffic *traffic, un
 /* Judges the use: from 80% on NEAR, from the quota on BACKUP, from its limit on NEVER. */
 enum quota_state quota_judge(const struct quota *quota, uint64_t used);
 
-/* Writes how much is used, and what follows: "4.10 GB of 5.00 GB this month, nearly used up". Returns @buf. */
+/* Writes the use and the state: "4.10 GB of 5.00 GB this month, nearly used up". Returns @buf. */
 #define QUOTA_TEXT_MAX 128
 const char *quota_text(const struct quota *quota, uint64_t used, char buf[static QUOTA_TEXT_MAX]);
 

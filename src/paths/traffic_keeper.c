@@ -121,7 +121,7 @@ static void count_outlived(struct traffic_keeper *keeper)
 	if (!fresh)
 		return;
 	traffic_add_outlived(&keeper->traffic, fresh, traffic_today());
-	keeper->save_at = 0; /* save at once: the kernel tells such a connection only while it is open */
+	keeper->save_at = 0; /* save at once: the kernel shows such a connection only while it is open */
 }
 
 /* --- looks --- */

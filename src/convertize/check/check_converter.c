@@ -410,7 +410,7 @@ static void add_candidate(struct check_converters *converters, const union socka
 		 sockaddr_ip_format(address, text), *name ? " (" : "", name, *name ? ")" : "");
 }
 
-/* Reports what matters once some address serves: the networks that can't reach it, and the way to a server. */
+/* Reports the networks that can't reach an address that serves, and the way to a server. */
 static void report_served(const struct check_converters *converters, const char *server)
 {
 	size_t first = 0;

@@ -3,8 +3,8 @@
  * check_networks.c - this host's networks and MPTCP endpoints, as the doctor sees them
  *
  * host/judge.c decides which networks connections may use, by the settings of this user (CONVERT_PATHS, CONVERT_BESIDE_VPN), of the
- * administrator (convertize.conf) and of NetworkManager, and by what the path service says of quotas. For a forbidden network the doctor
- * sends nothing, proposes no endpoint, route or rule, and reports an endpoint that is there.
+ * administrator (convertize.conf) and of NetworkManager, and by the quotas that the path service publishes. For a forbidden network the
+ * doctor sends nothing, proposes no endpoint, route or rule, and reports an endpoint that is there.
  */
 #include "config.h"
 

@@ -93,8 +93,8 @@ bool probe_is_connected(const struct probe_result *result)
 /* --- bytes to a converter and back --------------------------------------------------------- */
 
 /*
- * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges. We read the latter by SIOCOUTQ at
- * intervals, since no event tells of them. They distinguish a path that carries full segments one way from one that carries none.
+ * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges. No event reports acknowledged bytes, so
+ * we read SIOCOUTQ at intervals. They distinguish a path that carries full segments one way from one that carries none.
  */
 
 struct probe {

@@ -64,8 +64,8 @@ static bool suit_sanitizer(const struct program *program)
 }
 
 /*
- * Makes the log's name absolute, here and in the environment: the library opens the file anew for each line, in whatever directory its
- * program is then. Returns false with errno set.
+ * Makes the log's name absolute, here and in the environment: the library opens the file anew for each line, and its program may have
+ * changed the directory. Returns false with errno set.
  */
 static bool log_make_absolute(char log[static SETTINGS_PATH_MAX])
 {
@@ -205,13 +205,13 @@ static bool needs_privileges(enum preload_verdict verdict)
 	return verdict == PRELOAD_SETUID || verdict == PRELOAD_SETGID || verdict == PRELOAD_CAPABILITIES;
 }
 
-/* Prints why preloading doesn't reach the program; @what: the consequence. */
-static void explain(const struct launch *launch, const char *level, const char *remedy, const char *what)
+/* Prints why preloading doesn't reach the program. */
+static void explain(const struct launch *launch, const char *level, const char *remedy, const char *consequence)
 {
 	char text[PRELOAD_TEXT_MAX];
 
 	preload_describe(launch->verdict, &launch->program, launch->index, &launch->library->elf, text);
-	fprintf(stderr, "convertize: %s%s%s%s%s\n", level, text, remedy ? "; " : "", remedy ? remedy : "", what);
+	fprintf(stderr, "convertize: %s%s%s%s%s\n", level, text, remedy ? "; " : "", remedy ? remedy : "", consequence);
 }
 
 /* Reports the verdict. Returns 0, or the exit status. Clears *@preload if the program wouldn't start with the library. */

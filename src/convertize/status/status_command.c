@@ -39,7 +39,7 @@ static int look(void)
 	return status_sockets_read(&parts.sockets);
 }
 
-/* Reads the service's sums, and adds what the devices have counted since it wrote them. */
+/* Reads the service's sums, and adds the bytes that the devices have counted since it wrote them. */
 static void find_traffic(struct status_view *out)
 {
 	const struct traffic_choice choice = { .quotas = &quotas };
