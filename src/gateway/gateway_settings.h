@@ -59,7 +59,7 @@ struct gateway_settings {
 	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients, or patterns: "cali*" */
 	size_t lan_count;
 	bool host;                   /* this host's own programs are clients */
-	struct gateway_rule *rules;  /* the first one that matches decides; if none does: CONVERT, but ROUTE to private networks, to DNS, and from LAN to LAN */
+	struct gateway_rule *rules;  /* the first match decides; if none: CONVERT, but ROUTE to private networks, DNS, other LANs */
 	size_t rule_count;
 	bool refuse_quic;            /* answer UDP to port 443 by ICMP */
 	unsigned mark;               /* two bits: the lower one marks packets for the gateway, the higher one the gateway's own */
