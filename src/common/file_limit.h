@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file_limit.h - how long files may become that this process writes */
+/* file_limit.h - the limit of the size of files that this process writes */
 #ifndef COMMON_FILE_LIMIT_H
 #define COMMON_FILE_LIMIT_H
 

@@ -115,7 +115,7 @@ struct kernel_mptcp_info {
 	uint8_t counts[8];
 	uint32_t flags, token;
 	uint64_t write_seq, snd_una, rcv_nxt;
-	uint8_t local_addresses, checksum;
+	uint8_t local_addresses, local_addresses_max, checksum;
 	uint32_t retransmits;
 	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
 	uint8_t all_subflows, reserved[3]; /* counts[0], and the first one if it is there */
@@ -226,7 +226,7 @@ static inline bool kernel_take(int fd, size_t bytes)
 
 struct kernel_keepalive {
 	_Atomic bool probing;                /* the engine's values are set */
-	_Atomic int kept[KERNEL_KEEPALIVES]; /* the own ones, in the order of the options */
+	_Atomic int kept[KERNEL_KEEPALIVES]; /* the socket's own, in the order of the options */
 	int seconds;                         /* the engine's interval */
 };
 
@@ -260,7 +260,7 @@ static inline void kernel_keepalive_end(int fd, struct kernel_keepalive *keepali
 
 /*
  * kernel_keepalive_set() - probe the peer each @seconds, at once if that time is over
- * Returns false, with nothing changed, if the socket has no keepalive: MPTCP sockets have it since Linux 6.10.
+ * Returns false, with nothing changed, if the kernel refuses: MPTCP sockets have keepalive since Linux 6.10.
  */
 static inline bool kernel_keepalive_set(int fd, struct kernel_keepalive *keepalive, int seconds)
 {

@@ -37,8 +37,8 @@ void netlink_close(struct netlink *netlink)
 }
 
 /*
- * Clears the mark in messages that the list has changed since its beginning; returns whether there was one. mnl_cb_run() would stop at it,
- * with the rest of the list still to come, and the kernel answers no other question meanwhile (EBUSY).
+ * Clears the flag by which messages say that the list has changed since its beginning; returns whether one had it. mnl_cb_run() would stop
+ * at it with the rest of the list unread, and until that is read the kernel answers no other question (EBUSY).
  */
 static bool take_interruption(struct nlmsghdr *message, int left)
 {

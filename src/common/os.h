@@ -22,7 +22,7 @@ char *file_take_text(int fd, size_t size, size_t *len);
 
 /*
  * file_replace() - write a whole file as @draft, in place of any file there, and rename it: a reader of @path finds the old or the new one
- * @mode: the file's, whatever the umask is; @durable: wait until the disk has it. Returns 0, or -errno with the old file as it was.
+ * @mode: the file's, whatever the umask is; @durable: the disk has it before that. Returns 0, or -errno with the old file as it was.
  */
 int file_replace(const char *path, const char *draft, const char *text, size_t len, mode_t mode, bool durable);
 
@@ -71,7 +71,7 @@ struct child_output {
  * child_run() - run a program, without a shell and with nothing on its standard input, until it ends
  * @words: its name, to be looked up in PATH, and its arguments, ending with NULL
  * @timeout_ms: kill it after so long; CHILD_NO_TIMEOUT: never
- * Returns 0 with *@out filled; or -errno, with nothing to free: -ENOENT if there is no such program, -ETIMEDOUT.
+ * Returns 0 with *@out filled; or -errno, with nothing to free: -ENOENT: no such program; -ETIMEDOUT; -ENOMEM, also for more than 4 MiB
  */
 int child_run(const char *const words[], int timeout_ms, struct child_output *out);
 

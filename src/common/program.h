@@ -159,8 +159,8 @@ enum preload_verdict preload_file_verdict(const struct program_file *file,
 					  const struct preload_caller *caller);
 
 /*
- * preload_program_verdict() - return the worst verdict on a program's files, of equals the first
- * @index: set to the number of that file
+ * preload_program_verdict() - return the worst verdict on a program's files
+ * @index: set to the number of that file: of equally bad ones the first, of files that all work the last
  */
 enum preload_verdict preload_program_verdict(const struct program *program,
 					     const struct elf_facts *library,

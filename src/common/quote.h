@@ -37,7 +37,7 @@ void json_member(FILE *out, const char *name, const char *text);
 void json_member_number(FILE *out, const char *name, bool known, int64_t value);
 void json_member_bool(FILE *out, const char *name, bool value);
 
-/* json_number() - write a number with three decimals, and a point in any locale */
+/* json_number() - write a number, with three decimals unless they are 0, and a point in any locale */
 void json_number(FILE *out, double value);
 
 #endif

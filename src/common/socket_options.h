@@ -26,7 +26,7 @@ int socket_option_buffer(const struct socket_option *option);
 
 /*
  * Advice: options of TCP that MPTCP refuses (Linux 6.18: tests/lab/test_platform.py). Most change nothing that an application sees.
- * @before_connect: one that changes the connection if set before it begins: how far packets go, urgent data.
+ * @before_connect: it changes the connection if it is set before that begins: how far packets go, urgent data.
  */
 struct socket_advice {
 	struct socket_option option;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* thread.c - the fact that a process tells thread.h about all of its threads */
+/* thread.c - the flag of thread.h that says whether this process is one of ours */
 #include "config.h"
 
 #include "common/thread.h"

@@ -9,7 +9,7 @@
  *     a join                passes
  *     it is withheld        dropped: a repetition; the kernel has the first one
  *     it was released       passes and confirms nothing: its connection may differ from that of the first SYN
- *                           (without_data: as the first one did, which a firewall may have dropped, until its connection is there)
+ *                           (without_data: passes marked until its connection has come, as a firewall may have dropped the first one)
  *     it passed             without_data: passes again; it is routed, and connection tracking may have translated it
  *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
  *     it was dropped        dropped again (without_data: it is new, as its client goes on to ask for the server)
@@ -169,7 +169,6 @@ int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_pac
 	memcpy(syn->packet, packet->bytes, packet->len);
 	syn->packet_len = packet->len;
 	syn->packet_id = packet->id;
-	syn->flow = packet->flow;
 	error = hold_table_add(hold->table, syn);
 	if (error) {
 		free(syn->packet);

@@ -46,7 +46,7 @@ struct hold_packet {
 /* Calls to the owner; @arg is that of hold_create(). */
 struct hold_calls {
 	/*
-	 * Returns the verdict on an unknown SYN with data (without_data: on any); HOLD_WITHHOLD only after hold_withhold().
+	 * Returns the verdict on a new SYN with data (without_data: on any) that isn't a join; HOLD_WITHHOLD only after hold_withhold().
 	 * @native: set with HOLD_REFUSE: how the network refuses the SYN (syn_packet.h)
 	 */
 	enum hold_verdict (*on_syn)(void *arg, const struct hold_packet *packet, uint8_t *native);
@@ -57,7 +57,7 @@ struct hold_calls {
 /* Returns NULL without memory. All SYNs pass until hold_configure(). @metrics: counts the SYNs that aren't withheld */
 struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg);
 
-/* Frees @hold, which must have no queue any more, and forgets released SYNs. NULL is fine. */
+/* Frees @hold, which must have no queue any more, and hands all workers' released SYNs to on_expired(). NULL is fine. */
 void hold_destroy(struct hold *hold);
 
 /*
@@ -83,7 +83,7 @@ void hold_read_all(struct hold *hold);
 /* Sends the verdicts and gives up the queue; the owner has released all SYNs before. */
 void hold_close(struct hold *hold);
 
-/* Withholds the SYN of @packet; call it from hold_calls' on_syn(). Returns 0, -ENOSPC or -ENOMEM. */
+/* Withholds the SYN of @packet, which is that of @syn->flow; call it from on_syn(). Returns 0, -ENOSPC or -ENOMEM. */
 int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_packet *packet);
 
 /*

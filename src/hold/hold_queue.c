@@ -3,10 +3,9 @@
  * hold_queue.c - a netfilter queue in the serving process: reads packets and gives verdicts on them
  *
  * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process reads packets from
- * the kernel's socket itself. Verdicts need CAP_NET_ADMIN. A serving process that has it carries them out itself (rights_give_verdicts());
- * any other sends them to the main process (queue_owner.c), by a socket for each queue. We collect verdicts until hold_queue_flush(), as
- * each message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; then the kernel drops
- * packets without a verdict.
+ * the kernel's socket itself. Verdicts need CAP_NET_ADMIN. A process that has it carries them out itself (gateway_rights.c); another one
+ * sends them to the main process (queue_owner.c), by a socket for each queue. We collect verdicts until hold_queue_flush(), as each message
+ * wakes up both processes. hold_queue_close() waits until the queue's owner has given it up; the kernel then drops all other packets.
  */
 #include "config.h"
 
@@ -27,7 +26,7 @@
 /*
  * The most packets that we read before other events have their turn. Sessions can wait. A request in a SYN can't: we see it only when we
  * read the SYN, and after a second a Linux client sends the SYN again without it, which costs the client Multipath TCP. So a worker that is
- * behind reads all waiting packets, for some 30 ms.
+ * behind reads this many at once, for some 30 ms.
  */
 #define PACKETS_PER_ROUND 1024
 
@@ -72,12 +71,11 @@ int hold_queue_open(struct hold_queue **out, size_t index, hold_queue_handler *h
 	return error;
 }
 
-bool hold_queue_flush(struct hold_queue *queue)
+void hold_queue_flush(struct hold_queue *queue)
 {
-	const size_t len = queue->verdicts_len;
-
+	if (queue->verdicts_len)
+		rights_give_verdicts(queue->index, queue->verdicts_fd, queue->verdicts, queue->verdicts_len);
 	queue->verdicts_len = 0;
-	return !len || rights_give_verdicts(queue->index, queue->verdicts_fd, queue->verdicts, len);
 }
 
 void hold_queue_close(struct hold_queue *queue)

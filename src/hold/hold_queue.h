@@ -28,8 +28,8 @@ typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t 
 int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler *handler, void *arg);
 
 /*
- * Sends the collected verdicts, and waits until the main process has given up the queue: the kernel then drops
- * packets that have no verdict. NULL is fine.
+ * Sends the collected verdicts, and waits until the queue's owner has given it up: the kernel then drops packets that
+ * have no verdict. NULL is fine.
  */
 void hold_queue_close(struct hold_queue *queue);
 
@@ -45,12 +45,12 @@ bool hold_queue_read(struct hold_queue *queue);
 /*
  * hold_queue_verdict() - let a packet go on, or drop it
  * @packet, @len: the bytes to go on with; NULL, 0: unchanged
- * Verdicts are collected, and sent to the main process by hold_queue_flush() at the latest.
+ * Verdicts are collected, and sent by hold_queue_flush() at the latest.
  */
 void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len);
 
-/* Sends the collected verdicts. Returns false if there is no main process any more. */
-bool hold_queue_flush(struct hold_queue *queue);
+/* Sends the collected verdicts. */
+void hold_queue_flush(struct hold_queue *queue);
 
 /* ----- the queues in the main process, which owns them: queue_owner.c ----- */
 

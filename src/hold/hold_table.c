@@ -51,8 +51,8 @@
 #define DROPPED 0xfe
 
 struct hold_table {
-	pthread_mutex_t lock; /* guards all members below */
 	uint8_t secret[crypto_shorthash_KEYBYTES];
+	pthread_mutex_t lock; /* guards all members below */
 	struct hold_syn *entries;
 	struct hold_syn *attempts;     /* the withheld entries that have an attempt */
 	struct hold_syn *by_addresses; /* the released entries */

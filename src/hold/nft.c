@@ -107,10 +107,10 @@ static void put_table(struct nft_transaction *t)
 	nftnl_table_free(table);
 }
 
-void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages)
+void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t calls)
 {
-	/* In addition: the begin, the end, and the table. A chain takes two messages. */
-	size_t size = (2 * messages + 3) * MESSAGE_MAX;
+	/* A chain takes two messages. The begin, the end and the table take one each. */
+	size_t size = (2 * calls + 3) * MESSAGE_MAX;
 
 	*t = (struct nft_transaction){ .table = table, .buf = malloc(size + MESSAGE_MAX) };
 	if (t->buf)

@@ -43,10 +43,10 @@ struct nft_transaction {
 
 /*
  * nft_transaction_begin() - begin a transaction, whose first step makes the table unless it exists
- * @messages: the most calls of the functions below that follow
+ * @calls: the most calls of the functions below that follow
  * Neither these nor the nft_rule_* functions report errors: nft_transaction_commit() does, and has to follow.
  */
-void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages);
+void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t calls);
 
 struct nft_hook {
 	uint32_t number; /* NF_INET_… */

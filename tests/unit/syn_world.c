@@ -62,10 +62,9 @@ bool hold_queue_read(struct hold_queue *queue)
 	return false;
 }
 
-bool hold_queue_flush(struct hold_queue *queue)
+void hold_queue_flush(struct hold_queue *queue)
 {
 	(void)queue;
-	return true;
 }
 
 void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len)
