@@ -6,9 +6,9 @@
  * without a cookie lets the first SYN carry the request: the daemon's judge proves addresses by its own means (RFC 8803 Section 6, note 1).
  *
  * Each worker has a socket of its own, bound to the same address by SO_REUSEPORT: the kernel spreads clients over them by a hash, and a new
- * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. Inherited sockets may be
- * fewer than the workers, then several workers share one, or more, then a worker has several. We bind the first socket without SO_REUSEPORT,
- * so that we don't share the address of another convertd unnoticed.
+ * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. If fewer sockets than
+ * workers were inherited, several workers share one; if more, a worker has several. We bind the first socket without SO_REUSEPORT, so that
+ * we don't share the address of another convertd unnoticed.
  *
  * When the process is out of descriptors, accept() fails, but the client stays in the queue and the socket stays readable: the loop would
  * spin. So the acceptor pauses, and a timer lets it try again; sessions that end in the meantime free descriptors.

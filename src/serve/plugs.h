@@ -34,7 +34,7 @@ struct serve_settings {
 	unsigned number;     /* unique to these settings in this process: a grant by other settings is judged again */
 	unsigned request_ms; /* for a whole request */
 	unsigned connect_ms; /* for the server's answer */
-	unsigned patience_ms; /* after which we ask the dialler which side failed, if connect_ms is longer */
+	unsigned patience_ms; /* after which we ask the dialler which side failed, if connect_ms less hold_ms is longer */
 	unsigned hold_ms;    /* for which we withhold a SYN at most, unless its client is blind */
 	struct relay_watch_settings watch;
 	unsigned log_rate;   /* lines a second in the log for each outcome; 0: no limit */
@@ -234,7 +234,7 @@ struct serve_dialler {
 	int (*step)(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info);
 	/* Optional: the client has proved its address, or has repeated its request @repeat times: the server may be sent more SYNs. */
 	void (*proven)(struct serve_context *context, struct serve_dial *dial, unsigned repeat);
-	/* Optional: notes that the server has answered. */
+	/* Optional: notes that a withheld SYN's server has answered. */
 	void (*reached)(struct serve_context *context, const union sockaddr_ip *server);
 	/* Hands the connected socket over to a session; the rest of @dial is freed. */
 	void (*settle)(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server);
@@ -246,7 +246,7 @@ struct serve_dialler {
 	 */
 	struct serve_refusal (*refusal)(struct serve_context *context, const struct serve_dial *dial, const union sockaddr_ip *server,
 					bool client_v4, uint64_t asked_ms, int error);
-	/* Called if the server has been silent for patience_ms, and connect_ms is longer. Returns whether this host is more likely at fault. */
+	/* Called if the server has been silent for serve_settings.patience_ms. Returns whether that is more likely this host's fault. */
 	bool (*silence_is_ours)(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 };
 

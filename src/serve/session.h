@@ -28,7 +28,7 @@ enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,               /* until the request is whole; in REFUSING, until our answer is written */
 	SESSION_TIMEOUT_CONNECT,               /* until the server has answered; then until the third ACK and the response's write */
 	SESSION_TIMEOUT_CONNECT_WITHHELD,      /* likewise, for a server that was asked while the SYN was withheld */
-	SESSION_TIMEOUT_PATIENCE,              /* the first part of the two CONNECT times; 0: they are too short to have parts */
+	SESSION_TIMEOUT_PATIENCE,              /* the first part of the two CONNECT times; 0: the shorter one is too short to have parts */
 	SESSION_TIMEOUT_CONNECT_REST,          /* the second part of SESSION_TIMEOUT_CONNECT */
 	SESSION_TIMEOUT_CONNECT_WITHHELD_REST, /* the second part of SESSION_TIMEOUT_CONNECT_WITHHELD */
 	SESSION_TIMEOUT_LINGER,                /* until the peer has taken our answer, or the last bytes */
@@ -75,7 +75,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      struct session_shared *shared);
 
 /*
- * session_pool_configure() - puts new settings in force
+ * session_pool_configure() - put new settings in force
  * Sessions continue; earlier decisions about them stay in force.
  * @settings: must live as long as they are in force, which the daemon's configure() sees to
  */
@@ -85,9 +85,9 @@ void session_pool_configure(struct session_pool *pool, const struct serve_settin
 void session_pool_fini(struct session_pool *pool);
 
 /*
- * session_accept() - begins the session of a client that has connected
+ * session_accept() - begin the session of a client that has connected
  * @fd: its non-blocking socket, which the pool owns from now on, even if this fails
- * @mptcp: whether the listener takes Multipath TCP; if not, @fd has SO_OOBINLINE of it
+ * @mptcp: whether the listener takes Multipath TCP; if not, @fd has inherited SO_OOBINLINE from it
  */
 void session_accept(struct session_pool *pool, int fd, bool mptcp, const union sockaddr_ip *client);
 

@@ -64,7 +64,7 @@ struct session {
 		};
 	};
 	struct record record; /* for the log, complete at the end: session_report.c. The server's family is 0 until it is known */
-	uint64_t started_us;
+	uint64_t started_us;  /* accept(); if the SYN was withheld, its arrival */
 	uint64_t request_us;  /* microseconds from started_us until the request was whole; 0: it isn't */
 	uint8_t *request;     /* REQUEST: the bytes that have arrived */
 	uint32_t echo_left;   /* REFUSING: bytes of the client that we may still echo */
@@ -303,7 +303,7 @@ void session_look_transport(struct session *s);
 /* Notes our address towards the server for the log. The server's socket must still be open and connected. */
 void session_look_source(struct session *s);
 
-/* Returns the microseconds since the client was accepted; 1 at least, so that 0 stands for never. */
+/* Returns the microseconds since accept(), or since a withheld SYN came; 1 at least, so that 0 stands for never. */
 uint64_t session_age_us(const struct session *s);
 
 /* Warns that we reset a client that exceeds a limit; one line stands for many. */

@@ -8,7 +8,7 @@
  * session_connect() has the dialler connect to the server, or takes over the attempt that began while the SYN was withheld. It returns the
  * result and leaves the session's state alone: session_states.c carries the result out.
  *
- * Silent clients: if we can't tell such a client the result, we reset its connection (for the converter's: doc/private-tlvs.md).
+ * Silent clients: if we can't tell such a client the result, we reset its connection (doc/private-tlvs.md).
  *
  * Echo: a client sends bytes of its own, and sees what the paths to us carry, each way, without any server ("convertize check" does).
  * Nobody can use it against others: we return nothing before the client has completed its handshake, so that its address is real, and never
@@ -189,7 +189,7 @@ bool session_has_fallen_back(struct session *s)
 /* ----- connecting to the server ----- */
 
 /* Brings the deadline forward to the dialler's next step. */
-static void wake_dialler(struct session *s)
+static void hasten_deadline(struct session *s)
 {
 	const uint64_t now_ms = clock_now_ms();
 	const uint64_t at_ms = s->dial.wake_ms < s->dial_until_ms ? s->dial.wake_ms : s->dial_until_ms;
@@ -203,7 +203,7 @@ void session_set_connect_deadline(struct session *s, enum session_timeout timeou
 	if (!s->dial.wake_ms)
 		return;
 	s->dial_until_ms = clock_now_ms() + s->pool->timeout_ms[timeout];
-	wake_dialler(s);
+	hasten_deadline(s);
 }
 
 /*
@@ -288,7 +288,7 @@ int session_dial(struct session *s, struct tcp_info *info)
 	int error = context->plugs->dial.step(context, &s->dial, info);
 
 	if (error == -EINPROGRESS && s->dial_until_ms)
-		wake_dialler(s);
+		hasten_deadline(s);
 	if (serve_dial_same_socket(&before, &s->dial))
 		return error;
 	/* The dialler has closed its socket, and goes on with another one. */
@@ -302,7 +302,7 @@ bool session_wake_dial(struct session *s)
 {
 	if (!s->dial_until_ms || clock_now_ms() >= s->dial_until_ms)
 		return false;
-	/* Has advance_connecting() take the step. */
+	/* Makes advance_connecting() take the step. */
 	s->relay.side[RELAY_DOWNSTREAM].readable = true;
 	return true;
 }

@@ -256,9 +256,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 			session_start_echo(s, verdict.echo, buf + verdict.length, len - verdict.length);
 		return;
 	case REQUEST_RESET:
-		session_reset_socket(s, RELAY_UPSTREAM);
-		session_set_outcome(s, OUTCOME_BAD_REQUEST, verdict.reason);
-		session_set_state(s, SESSION_CLOSED);
+		session_abort(s, OUTCOME_BAD_REQUEST, verdict.reason);
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
@@ -301,8 +299,7 @@ static void advance_request(struct session *s)
 			return;
 		}
 		if (relay_side_is_garbled(client, (size_t)n)) {
-			session_reset_socket(s, RELAY_UPSTREAM);
-			session_close(s, OUTCOME_BYTES_MISSING);
+			session_abort(s, OUTCOME_BYTES_MISSING, NULL);
 			return;
 		}
 		session_decide(s, scratch, session_request_take(s, scratch) + (size_t)n);
@@ -372,7 +369,7 @@ static void advance_connecting(struct session *s)
 /* ----- RELAY and RESETTING ----- */
 
 /* One socket has failed: we reset the other one when the bytes before that have arrived. */
-static void session_set_resetting(struct session *s, enum relay_end lost)
+static void session_enter_resetting(struct session *s, enum relay_end lost)
 {
 	const enum outcome outcome = session_decide_lost(lost, s->relay.side[lost].garbled, s->handshake_done);
 
@@ -408,7 +405,7 @@ static void wait_for_last_bytes(struct session *s)
 static void give_up_last_bytes(struct session *s)
 {
 	s->reset_polls = RESET_POLLS;
-	session_set_resetting(s, s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM);
+	session_enter_resetting(s, s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM);
 }
 
 /* Ends the session of a silent client that needs Multipath TCP and has lost it. Returns whether it ended the session. */
@@ -449,10 +446,10 @@ static void advance_relay(struct session *s)
 			session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
-		session_set_resetting(s, RELAY_UPSTREAM);
+		session_enter_resetting(s, RELAY_UPSTREAM);
 		return;
 	case RELAY_DOWNSTREAM_LOST:
-		session_set_resetting(s, RELAY_DOWNSTREAM);
+		session_enter_resetting(s, RELAY_DOWNSTREAM);
 		return;
 	}
 }
@@ -526,14 +523,13 @@ static void look_at_relay(struct session *s)
 void session_handle_no_proof(struct session *s)
 {
 	session_look_upstream(s);
-	/* The third ACK has come, and session_prove() has set another deadline. */
-	if (s->handshake_done)
-		return;
-	session_abort(s, OUTCOME_NO_HANDSHAKE, NULL);
+	/* If the third ACK has come, session_prove() has set another deadline. */
+	if (!s->handshake_done)
+		session_abort(s, OUTCOME_NO_HANDSHAKE, NULL);
 }
 
 /* Handles the end of the time to connect. The server may have answered by now, with its event still to come. */
-static void give_up_connecting(struct session *s)
+static void on_connect_timeout(struct session *s)
 {
 	static const struct serve_refusal our_fault = { .fault = SERVE_FAULT_OURS };
 	struct serve_context *context = &s->pool->context;
@@ -567,7 +563,7 @@ void session_handle_deadline(struct session *s)
 		if (session_wake_dial(s))
 			advance_connecting(s);
 		else
-			give_up_connecting(s);
+			on_connect_timeout(s);
 		break;
 	case SESSION_RELAY:
 		if (relay_has_failed(&s->relay))

@@ -388,6 +388,7 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 	struct serve_context *context = a->judge->context;
 	struct syn_attempt *earlier = NULL;
 	enum syn_repeat repeat = SYN_REPEAT_NEW;
+	enum hold_verdict verdict_on_syn = HOLD_PASS_UNCONFIRMED;
 	int error = 0;
 
 	prepare(a, packet, verdict);
@@ -400,23 +401,17 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 		return HOLD_DROP_REPEATED;
 	if (repeat == SYN_REPEAT_NEW || !take_over(a, earlier))
 		error = connect_server(a, &packet->syn, packet->syn.payload_len > verdict->length);
-	/* Keeps Multipath TCP: when we accept the client there may be a descriptor again. */
-	if (error == -EMFILE) {
-		context->plugs->dial.stop(context, &a->dial);
-		return HOLD_PASS_UNCONFIRMED;
-	}
-	if (error && a->facts.blind) {
-		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), clock_now_ms(), error);
-		context->plugs->dial.stop(context, &a->dial);
-		*native = a->refusal.native;
-		return a->refusal.passes ? HOLD_PASS_UNCONFIRMED : HOLD_REFUSE;
-	}
-	if (error) {
-		context->plugs->dial.stop(context, &a->dial);
-		return HOLD_PASS_TCP;
-	}
-	if (withhold(a, packet) == 0)
+	if (!error && withhold(a, packet) == 0)
 		return HOLD_WITHHOLD;
+	/* -EMFILE keeps Multipath TCP: when we accept the client there may be a descriptor again. */
+	if (error && error != -EMFILE)
+		verdict_on_syn = a->facts.blind ? HOLD_REFUSE : HOLD_PASS_TCP;
+	if (verdict_on_syn == HOLD_REFUSE) {
+		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), clock_now_ms(), error);
+		*native = a->refusal.native;
+		if (a->refusal.passes)
+			verdict_on_syn = HOLD_PASS_UNCONFIRMED;
+	}
 	context->plugs->dial.stop(context, &a->dial);
-	return HOLD_PASS_UNCONFIRMED;
+	return verdict_on_syn;
 }

@@ -21,7 +21,7 @@ struct syn_judge;
  */
 struct syn_judge *syn_judge_create(struct serve_context *context);
 
-/* Releases all withheld SYNs, forgets the released ones, and frees the judge. Call in the worker's thread. NULL is fine. */
+/* Releases all withheld SYNs, frees all workers' released ones, and frees the judge. Call in the worker's thread. NULL is fine. */
 void syn_judge_destroy(struct syn_judge *judge);
 
 /* Applies new settings: ends withholding for SYNs that they don't grant (SYN_NOT_GRANTED). */
@@ -66,10 +66,10 @@ struct syn_attempt {
 struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
 
 /*
- * syn_attempt_ask() - connects to the server, and withholds the SYN
+ * syn_attempt_ask() - connect to the server, and withhold the SYN
  * @native: set with HOLD_REFUSE: how to refuse it (syn_packet.h)
- * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
- * HOLD_WITHHOLD is returned, the attempt holds nothing.
+ * If the connection fails at once, a blind client is refused; for others, and if descriptors are short, the session connects again and
+ * tells the client the error. Unless HOLD_WITHHOLD is returned, the attempt holds nothing.
  */
 enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict,
 				  uint8_t *native);
