@@ -66,7 +66,6 @@ bool option_number(const struct option_value *v)
 	return true;
 }
 
-/* Sets the member to the index of the value among the words in the unit, which ", " separates. */
 bool option_word(const struct option_value *v)
 {
 	const char *words = v->spec->unit;
@@ -268,7 +267,7 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 #define REMEDY_MAX 64
 
 /*
- * Writes a remedy for a word that isn't an option: the one that is similar to it, or the manual.
+ * Writes a remedy for a word that isn't an option: the option that is similar to it, or --help.
  * @dashes: what stands in front of an option here
  */
 static const char *find_remedy(const struct option_program *program, const char *word, const char *dashes,

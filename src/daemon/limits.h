@@ -24,7 +24,7 @@ struct limit {
 	unsigned total;
 };
 
-/* Bytes of kernel memory that one client and all of them may hold. 0 in total: no limit. */
+/* Bytes of kernel memory that one client and all of them may hold; 0: no limit. */
 struct limits_memory {
 	uint64_t per_client;
 	uint64_t total;

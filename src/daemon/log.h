@@ -10,15 +10,15 @@
 #include <time.h>
 
 enum log_level {
-	LOG_LEVEL_ERROR,   /* convertd stops, or can't do what its operator asked */
-	LOG_LEVEL_WARNING, /* convertd works, but worse than it could: the message names the remedy */
+	LOG_LEVEL_ERROR,   /* the daemon stops, or can't do what its operator asked */
+	LOG_LEVEL_WARNING, /* the daemon works, but worse than it could: the message names the remedy */
 	LOG_LEVEL_INFO,    /* one line for the start, one for each session */
-	LOG_LEVEL_DEBUG,   /* every change of a session's state */
+	LOG_LEVEL_DEBUG,   /* every change of a session's state, and more */
 	LOG_LEVEL_COUNT
 };
 
 enum log_format {
-	LOG_FORMAT_TEXT, /* "convertd: LEVEL: text" */
+	LOG_FORMAT_TEXT, /* "PROGRAM: LEVEL: text" */
 	LOG_FORMAT_JSON, /* one object per line: time, level, message, and the fields of log_fields() */
 };
 

@@ -136,7 +136,7 @@ void record_json(FILE *out, const void *arg)
 
 /* ----- counters ----- */
 
-/* The upper bounds, inclusive: from a local network's round trip to the longest connect time-out. */
+/* The upper bounds, inclusive: from a local network's round trip to the default of --connect-timeout. */
 static const uint64_t time_bounds_us[] = { 500,	   1000,   2500,    5000,    10000,
 					   25000,  50000,  100000,  250000,  500000,
 					   1000000, 2500000, 10000000, 30000000 };

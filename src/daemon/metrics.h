@@ -37,8 +37,8 @@ struct record {
 	const char *name;                 /* the client's, as the operator calls it; NULL: it has none */
 	union sockaddr_ip source;         /* our address towards the server; its family is 0 if none was connected */
 	uint64_t bytes_up, bytes_down;    /* relayed bytes, without the messages of the Convert protocol */
-	uint64_t duration_us;             /* from accept to the end, in microseconds */
-	uint64_t connect_us;              /* until the server had answered, or RECORD_NEVER */
+	uint64_t duration_us;             /* from accept, or the arrival of a withheld SYN, to the end, in microseconds */
+	uint64_t connect_us;              /* from the request to the server's answer, or RECORD_NEVER */
 	enum record_transport transport;
 	unsigned subflows, subflows_max; /* subflows at the end, and the most that were seen; MPTCP only */
 	bool syn_data;                   /* the SYN brought the request, or its first bytes */
@@ -78,8 +78,8 @@ enum metrics_syn {
 	METRICS_SYN_REPEATED,    /* dropped: another SYN of its flow or request is withheld, or was dropped */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
 	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, as its client takes no response */
-	METRICS_SYN_UNANSWERED,      /* dropped: its client takes no response, and nobody answered for the server */
-	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
+	METRICS_SYN_UNANSWERED,  /* dropped: its client takes no response, and nobody answered for the server */
+	METRICS_SYN_MISSED,      /* passed: the daemon was too slow to see it */
 	METRICS_SYN_COUNT
 };
 
@@ -152,7 +152,7 @@ uint8_t metrics_error_code(unsigned i);
 /* Writes the first lines of a family of metrics: "# HELP", "# TYPE". */
 void metrics_write_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* Writes all families, with names that begin with @program, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
+/* Writes all families, with names that begin with @program, in the text format 0.0.4 of Prometheus. */
 void metrics_write(FILE *out, const char *program, const struct metrics_sum *sum);
 const char *metrics_syn_text(unsigned syn);
 

@@ -65,8 +65,8 @@ enum judgement_reply {
  * REQUEST     The client is connected. Its bytes are collected until they are a request or can't become one. If the client closes,
  *             the session closes without a word. The request deadline resets the connection, since the client may have sent bytes
  *             that have not arrived.
- * CONNECTING  convertd has asked the server. It reads nothing more from the client: a FIN may have come (a half-close is the
- *             client's right), but a reset abandons the server. The server's answer or the connect deadline ends this state.
+ * CONNECTING  We have asked the server. We read nothing more from the client: a FIN may have come (a half-close is the client's
+ *             right), but a reset abandons the server. The server's answer or the connect deadline ends this state.
  * RELAY       The server was reached. The answer, then bytes, go both ways until both directions have ended or one socket fails,
  *             which resets the other. The deadline is first for the client's third ACK, and for the kernel to take the answer; from
  *             then on it looks now and then whether bytes move (relay.h). After one socket has failed, the other's peer has
@@ -74,7 +74,7 @@ enum judgement_reply {
  * RESETTING   One socket has failed and is closed. The other has to be reset as well, but bytes that came before the failure are
  *             still on their way to its peer, and an RST would overtake them. Nothing tells when they have arrived, so the deadline
  *             is short and looks for them; after 5 s it resets anyway.
- * REFUSING    The answer is the converter's last message: an Error TLV, or the answer to an Info TLV without a Connect TLV. It is
+ * REFUSING    The answer is our last message: an Error TLV, or the answer to an Info TLV without a Connect TLV. It is
  *             written, then the FIN. Bytes that the client still sends are discarded until it closes or resets, or until the linger
  *             deadline: to close earlier would send an RST, which takes the answer from the client (Section 6.2.2). Bytes that
  *             aren't Convert get no answer, and the connection is closed as soon as the socket is writable.

@@ -37,7 +37,7 @@
 struct slot {
 	poller_callback *callback; /* NULL: the slot is free */
 	void *arg;
-	uint32_t use;       /* counts its users */
+	uint32_t use;              /* how often it was used before */
 	int next_free;
 };
 

@@ -306,7 +306,7 @@ static uint32_t stalled_enough(const struct shares_node *node, uint64_t per_leaf
 	return memory > 2 * limit ? STALLED_GREEDY_MS : STALLED_PREFIX_MS;
 }
 
-/* Tells whether another prefix below @node than @leaf's holds the most, and at least twice as much as that. */
+/* Tells whether another prefix below @node holds the most, and more than twice as much as @leaf's. */
 static bool others_hold_more(struct shares_node *node, const struct shares_node *leaf)
 {
 	const struct shares_node *most = shares_most(node, SHARE_MEMORY);

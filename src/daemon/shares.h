@@ -107,7 +107,7 @@ bool shares_owes_nothing(const struct shares_node *leaf, uint64_t now_ms);
 
 /*
  * shares_stalled() - return a leaf below @node (or @node) that has to give memory back; NULL: none has to
- * @per_leaf, @total: bytes that a leaf, and all, may hold; 0 in total: no limit
+ * @per_leaf, @total: bytes that a leaf, and all, may hold; 0: no limit
  * @enough_ms: set to how long its memory must have stalled for that, in milliseconds
  */
 struct shares_node *shares_stalled(struct shares_node *node, uint64_t per_leaf, uint64_t total, uint32_t *enough_ms);

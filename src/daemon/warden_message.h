@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One netfilter queue for each worker, and no more of these than SETTINGS_WORKERS_MAX. */
+/* One netfilter queue for each worker: SETTINGS_WORKERS_MAX is no more. */
 #define WARDEN_QUEUES_MAX 256
 
 /* Room for the name of a congestion control: TCP_CA_NAME_MAX of the kernel. */
@@ -99,7 +99,7 @@ ssize_t fdpass_send(int fd, const void *buf, size_t len, int passed);
 /*
  * ----- calls that need a right -----
  *
- * warden_ask.c asks the main process to carry them out. gateway_rights.c defines those that a gateway needs, which has the rights itself.
+ * warden_ask.c asks the main process to carry them out. A gateway has the rights itself: gateway_rights.c defines the calls that it needs.
  */
 
 /*
@@ -142,7 +142,7 @@ int rights_set_transparent(int fd, bool v4);
 /* Tells the main process that the settings read last are in force: it no longer permits calls that only older ones need. */
 void rights_settings_in_force(void);
 
-/* Has the main process tell the service manager @text, with the descriptor @fd unless that is -1. */
+/* Makes the main process tell the service manager @text, with the descriptor @fd unless that is -1. */
 void rights_notify(const char *text, int fd);
 
 /* Makes the main process end. */

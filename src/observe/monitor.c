@@ -128,7 +128,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	sum_up(monitor, &status->latest);
 	status->history = monitor->history;
 	status->history_count = monitor->history_count;
-	/* The last sample may be too young for a rate. */
+	/* The last sample may be too young for a rate, so we take the one before it. */
 	status->before = &monitor->history[monitor->history_count > 1 ? monitor->history_count - 2 : 0];
 	status->now = time(NULL);
 	read_usage(&status->process);

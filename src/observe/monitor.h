@@ -101,7 +101,7 @@ struct status {
 	/* facts of the moment */
 	time_t now;
 	struct sample latest;
-	const struct sample *before; /* the counters about a minute ago, for rates; NULL: there are none yet */
+	const struct sample *before; /* the counters half a minute to a minute ago, or at the start, for rates; NULL: none */
 	const struct sample *history; /* @history_count samples, the oldest first; the monitor's */
 	size_t history_count;
 	struct resource_usage process;
