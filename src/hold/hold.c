@@ -283,7 +283,8 @@ void hold_close(struct hold *hold)
 
 /* ----- its life ----- */
 
-struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg)
+struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls,
+			 void *arg)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 

@@ -55,7 +55,8 @@ struct hold_calls {
 };
 
 /* Returns NULL without memory. All SYNs pass until hold_configure(). @metrics: counts the SYNs that aren't withheld */
-struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg);
+struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls,
+			 void *arg);
 
 /* Frees @hold, which must have no queue any more, and hands all workers' released SYNs to on_expired(). NULL is fine. */
 void hold_destroy(struct hold *hold);

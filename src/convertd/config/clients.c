@@ -308,8 +308,8 @@ static void print_client(const struct convertd_settings *settings, const char *c
 	fputs("\nThe cookie is in force once convertd has read its list again: systemctl reload convertd\n", stderr);
 }
 
-/* Writes the lines that the list gets: a client's, or one of nobody if it would be empty. @text: set, perhaps to "" */
-static void make_line(const struct convertd_settings *settings, const struct list *list, const char *cookie, bool adds, bool any,
+/* Writes the line to add: the client's, or nobody's if the list would be empty, or "". @others: the list has other cookies */
+static void make_line(const struct convertd_settings *settings, const struct list *list, const char *cookie, bool adds, bool others,
 		      char text[static LINE_MAX_LEN])
 {
 	bool open_line = list->len && list->text[list->len - 1] != '\n';
@@ -317,7 +317,7 @@ static void make_line(const struct convertd_settings *settings, const struct lis
 	text[0] = '\0';
 	if (adds)
 		snprintf(text, LINE_MAX_LEN, "%s%s # %s\n", open_line ? "\n" : "", cookie, settings->client_name);
-	else if (!any)
+	else if (!others)
 		snprintf(text, LINE_MAX_LEN, "%s # nobody's: it keeps this list from being empty\n", cookie);
 }
 

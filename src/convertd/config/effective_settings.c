@@ -28,7 +28,7 @@
 #define SYN_RETRIES_DEFAULT 6
 #define SYNACK_RETRIES_DEFAULT 5
 
-/* Reads which options the SYNs of this host can have; a sysctl that can't be read counts as its default. */
+/* Reads which options the SYNs of this host can have. An unreadable sysctl of TCP counts as its default, that of MPTCP as off. */
 static struct request_features read_features(const struct convertd_settings *settings, const struct effective_syns *syns)
 {
 	/*

@@ -2,7 +2,7 @@
 /*
  * effective_settings.h - the settings in force, with the values that follow from them on this host; sessions use these
  *
- * Settings (convertd_settings.h) are the operator's text. When they come into force, effective settings are made from them:
+ * Settings (convertd_settings.h) are the operator's values. When they come into force, effective settings are made from them:
  * limits that the open files allow, memory that the kernel has, TCP options that the sysctls switch on. They never
  * change; a reload makes new ones. The service frees the old ones when all workers have the new ones.
  */

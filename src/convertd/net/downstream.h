@@ -52,7 +52,7 @@ bool route_gateway(struct route *route, const struct in6_addr *address, struct i
  */
 bool route_has_source(struct route *route, const struct in6_addr *address);
 
-/* ----- chooses the address that servers see a client come from (RFC 8803 4.4): sources.c ----- */
+/* ----- chooses the source address of a client's connections to servers (RFC 8803 4.4): sources.c ----- */
 
 #define SOURCES_MAX 64
 #define SOURCES_KEY_LEN 16

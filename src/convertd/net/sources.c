@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sources.c - chooses the address that servers see a client come from (RFC 8803 4.4; no I/O)
+ * sources.c - chooses the source address of a client's connections to servers, and binds sockets to it (RFC 8803 4.4)
  *
  * All connections of a client come from the same one of a set of addresses: "paired" pooling, as RFC 8803 4.3 has it
  * (RFC 6888 REQ-2, RFC 4787 REQ-2). No table is needed for that. Prefixes are chosen by weighted

@@ -23,7 +23,6 @@
 #include "convertd/policy/judgement.h"
 
 #include "common/clock.h"
-#include "daemon/log.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
 

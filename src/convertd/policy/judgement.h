@@ -123,9 +123,9 @@ bool admission_still_allows(const struct admission *admission, const union socka
 /*
  * judgement_make() - judge a request
  *
- * The order is the one that a client sees: first whether the bytes are a request, then who asks, then for what, last
- * whether there is room. A refused request uses up no limit, except the rates of errors if it gets the error that
- * demands a cookie.
+ * We check, as clients see it, whether the bytes are a request, whether this client may ask, whether it may reach the
+ * server, and whether there is room. A refused request uses up no limit, except the rates of errors if it gets the
+ * error that demands a cookie.
  */
 void judgement_make(const struct admission *admission, const struct judgement_case *c, struct request_decision *decision);
 

@@ -58,7 +58,7 @@ void sandbox_shed_inherited(int first_fd);
 /*
  * sandbox_enter() - allow this process only the files (Landlock) and system calls that it needs, and no debugger, for good
  * @role: this process
- * no_new_privs must be set, and there must be one thread. It logs one line with the restrictions that aren't available.
+ * no_new_privs must be set, and there must be one thread. The serving process logs one line if restrictions aren't available.
  */
 void sandbox_enter(const struct convertd_settings *settings, enum syscall_filter_role role);
 

@@ -2,10 +2,9 @@
 /*
  * privileges.c - becomes the user of --user and gives up all capabilities that convertd doesn't need
  *
- * It keeps CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN for
- * the nftables rules, the netfilter queue and --preserve-client-address, unless the settings need none of
- * these. All others are dropped, from the bounding set as well. A convertd that isn't started by root
- * keeps the capabilities that the service manager has given it.
+ * It keeps CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN if the settings need the nftables rules, the
+ * netfilter queue or --preserve-client-address. All others are dropped, from the bounding set as well. A convertd that isn't started by
+ * root keeps the capabilities that the service manager has given it.
  */
 #include "config.h"
 

@@ -112,7 +112,7 @@ static bool reset_connection(int fd)
 	return false;
 }
 
-/* Calls @act for each open descriptor but the standard ones and the table's own. Returns whether @act did so for any. */
+/* Calls @act for each open descriptor but the standard ones and the table's own. Returns whether @act was true for any. */
 static bool any_descriptor(DIR *table, bool (*act)(int fd))
 {
 	const struct dirent *entry;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blame.c - decides who is to blame when a server isn't reached: the server, or this converter
+ * blame.c - determines which side failed when a server isn't reached: the server's, or this converter's
  *
  * If the server, or a router on the way to it, reports an error, the client gets that error as Section 6.2.8 has it,
  * and its application gets the errno of a direct connection. But if this host has no route, or its own router or its

@@ -39,7 +39,7 @@ struct serve_plugs converter_plugs(struct converter_shared *shared);
 /* For monitor_create(), with the struct demand, which it also checks now and then. */
 extern const struct status_program converter_status;
 
-/* ----- who is to blame when a server isn't reached, the server or this converter: blame.c ----- */
+/* ----- which side failed when a server isn't reached, the server's or this converter's: blame.c ----- */
 
 /* Prepares the functions below. Returns 0 or -ENOMEM. */
 int blame_init(struct converter *converter);
@@ -56,7 +56,7 @@ void blame_fini(struct converter *converter);
 struct downstream_error blame_refusal(struct converter *converter, int fd, const union sockaddr_ip *server, uint64_t asked_ms,
 				      int error);
 
-/* Tells whether this host more likely causes the server's silence than the server, so that the client should know. */
+/* Tells whether the server's silence is more likely this host's fault; then the client should be told. */
 bool blame_silence(struct converter *converter, const union sockaddr_ip *server, uint64_t asked_ms);
 
 /* Notes that a request is refused since its family doesn't work here, and starts the next test of the family if it is due. */

@@ -14,7 +14,7 @@
 #define NOTIFY_KEPT_NAME "convertd-listen" /* listening sockets that convertd has made itself */
 #define NOTIFY_RULES_NAME "convertd-rules" /* the owner of the rules for SYNs: withholding_rules_fd() */
 
-/* Reads NOTIFY_SOCKET, FDSTORE and WATCHDOG_USEC, and removes them from the environment. Call it before any thread is started. */
+/* Reads NOTIFY_SOCKET, FDSTORE, WATCHDOG_USEC and WATCHDOG_PID, and removes them from the environment, before there are threads. */
 void notify_init(void);
 
 /*
@@ -100,7 +100,7 @@ int inherit_end(const struct inherited *inherited);
 /* Tells whether a socket unit accepts the clients at this address. */
 bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
 
-/* Closes kept sockets that are unused: clients in their queues would never be accepted. */
+/* Closes all kept sockets, and the rules. Those in use have duplicates; clients in the queue of another would never be accepted. */
 void inherit_close_kept(struct inherited *inherited);
 
 /* Closes all descriptors of the table, and frees it. */

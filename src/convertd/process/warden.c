@@ -46,9 +46,9 @@
 
 struct warden {
 	pid_t child;
-	int signals; /* a signalfd */
-	int passed;  /* takes the numbers of signals to the serving process */
-	int calls;   /* brings its calls */
+	int signals;     /* a signalfd */
+	int signals_out; /* takes the numbers of signals to the serving process */
+	int calls;       /* brings its calls */
 	struct warden_calls *rights;
 	sigset_t before; /* the signal mask before warden_split(), which is restored */
 	bool ended; /* the serving process has ended */
@@ -78,7 +78,7 @@ static sigset_t watched_signals(void)
 static int make_sockets(struct warden *warden, struct ward *ward)
 {
 	sigset_t watched = watched_signals();
-	int *const pairs[][2] = { { &warden->passed, &ward->signals }, { &warden->calls, &ward->calls } };
+	int *const pairs[][2] = { { &warden->signals_out, &ward->signals }, { &warden->calls, &ward->calls } };
 	int ends[2];
 
 	warden->signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -103,7 +103,7 @@ static void close_if_open(int *fd)
 static void warden_destroy(struct warden *warden)
 {
 	close_if_open(&warden->signals);
-	close_if_open(&warden->passed);
+	close_if_open(&warden->signals_out);
 	close_if_open(&warden->calls);
 	warden_calls_destroy(warden->rights);
 	free(warden);
@@ -136,7 +136,7 @@ static void on_signals(struct warden *warden)
 			warden_calls_reload(warden->rights);
 		if (signum == SIGCHLD)
 			warden->ended |= waitpid(warden->child, &warden->status, WNOHANG) == warden->child;
-		else if (send(warden->passed, &signum, sizeof(signum), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		else if (send(warden->signals_out, &signum, sizeof(signum), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			log_warning("%s isn't passed on: %s", strsignal(signum), strerror(errno));
 	}
 }
@@ -240,7 +240,7 @@ bool warden_split(struct warden **out, struct ward *ward, struct warden_calls *r
 	if (!warden)
 		warden_calls_destroy(rights);
 	if (warden && rights) {
-		*warden = (struct warden){ .signals = -1, .passed = -1, .calls = -1, .rights = rights };
+		*warden = (struct warden){ .signals = -1, .signals_out = -1, .calls = -1, .rights = rights };
 		sigprocmask(SIG_BLOCK, &watched, &warden->before);
 		error = split(warden, ward);
 	}

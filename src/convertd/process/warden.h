@@ -45,9 +45,8 @@ bool ward_listen(struct ward *ward, struct event_base *base,
 
 /*
  * ward_leave() - make the main process end at once, with status 0, while this one goes on
- * The service manager starts another convertd then. From then on this process has no rights: a client that names its
- * server only now is refused what needs them. The service manager gets no messages, and this process obeys signals
- * that are sent to it.
+ * The service manager starts another convertd then. From then on this process has no rights: it refuses later requests
+ * that need them. The service manager gets no messages, and this process obeys SIGTERM and SIGINT that are sent to it.
  */
 void ward_leave(struct ward *ward);
 

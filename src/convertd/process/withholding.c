@@ -110,7 +110,7 @@ void withholding_stop(struct withholding *w)
 	w->on = false;
 }
 
-/* Makes a queue for each worker, and has the workers read them. Returns 0, or -errno and no queue is open. */
+/* Makes a queue for each worker, which begins to read it. Returns 0 or -errno; w->on: queues are open, perhaps unread. */
 static int start_queues(struct withholding *w)
 {
 	atomic_int failed = 0;
