@@ -83,7 +83,7 @@ static inline uint64_t kernel_cookie(int fd)
 	return kernel_get_u64(fd, SO_COOKIE);
 }
 
-/* Returns the network namespace of a socket, whatever namespace its process is in by now (Linux 5.14). */
+/* Returns the network namespace of a socket, which stays when its process enters another one (Linux 5.14). */
 static inline uint64_t kernel_network(int fd)
 {
 	return kernel_get_u64(fd, SO_NETNS_COOKIE);

@@ -170,7 +170,7 @@ enum preload_level preload_level(enum preload_verdict verdict);
 
 /*
  * preload_leaves_to_supervisor() - does a supervisor (src/supervise) reach the program?
- * It sees the program's system calls, whatever that is linked with. @program: the file that the verdict is about; for a foreign machine,
+ * It sees system calls, however the program is linked. @program: the file that the verdict is about; for a foreign machine,
  * this kernel must run that machine's programs, too.
  */
 bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program);

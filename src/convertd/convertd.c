@@ -43,7 +43,7 @@
  */
 #define WATCHDOG_LOOKS 4
 
-/* The objects that the process makes, in this order, and frees at its end. */
+/* The objects that the process makes, and frees at its end. */
 struct convertd {
 	int argc;
 	char **argv;

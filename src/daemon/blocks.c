@@ -70,7 +70,7 @@ static void slab_unmap(struct blocks *blocks, struct slab *slab)
 {
 	DL_DELETE(blocks->room, slab);
 	blocks->slabs--;
-	/* What is mapped at this address next must not be found poisoned. */
+	/* The next mapping at this address must not be poisoned. */
 	ASAN_UNPOISON_MEMORY_REGION(slab, BLOCKS_SLAB_SIZE);
 	munmap(slab, BLOCKS_SLAB_SIZE);
 }

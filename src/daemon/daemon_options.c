@@ -268,7 +268,7 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 
 /*
  * Writes a remedy for a word that isn't an option: the option that is similar to it, or --help.
- * @dashes: what stands in front of an option here
+ * @dashes: the prefix of an option here
  */
 static const char *find_remedy(const struct option_program *program, const char *word, const char *dashes,
 			       char remedy[static REMEDY_MAX])

@@ -37,7 +37,7 @@ struct limits_settings {
 	struct limits_memory memory;
 	unsigned prefix_v4, prefix_v6; /* length of the prefix that makes a client */
 	size_t sockets;                /* the most sockets of all clients; 0: no limit */
-	bool keeps_open;               /* no open or pending member makes room for a newcomer */
+	bool keeps_open;               /* only waiting members and withheld SYNs make room for a newcomer */
 };
 
 /* How a member is counted. */
@@ -119,7 +119,7 @@ enum outcome limits_admit(struct limits *limits, struct limits_member *member);
 /* limits_may_withhold() - likewise for a SYN: of the pending requests, one in LIMITS_WITHHELD_PART may be a withheld SYN */
 bool limits_may_withhold(struct limits *limits, struct limits_member *member);
 
-/* limits_may_stay() - likewise for a client's socket, whatever its request will be */
+/* limits_may_stay() - likewise for a client's socket, before its request is known */
 bool limits_may_stay(struct limits *limits, struct limits_member *member);
 
 /*
@@ -134,7 +134,7 @@ bool limits_take_error(struct limits *limits, struct limits_member *member, uint
 /*
  * limits_pending_of_others() - count the pending requests outside the greediest prefix that doesn't contain @address
  * That prefix is found in the same way as the client that has to make room. If the client's neighbours have few
- * requests, the rest is what is pending besides the requests of one possible attacker.
+ * requests, this leaves out the requests of one possible attacker.
  */
 uint64_t limits_pending_of_others(struct limits *limits, const struct in6_addr *address);
 

@@ -4,7 +4,7 @@
  *
  * Each thread that runs sessions has a struct metrics of its own, to which it adds by relaxed atomic operations; no
  * other thread writes it. A reader adds up those of all threads. Values that go up and down wrap modulo 2^64, so that
- * the sum is right whichever thread counted.
+ * the sum is right even if one thread adds and another one subtracts.
  */
 #ifndef DAEMON_METRICS_H
 #define DAEMON_METRICS_H
@@ -142,7 +142,7 @@ uint64_t metrics_sessions(const struct metrics_sum *sum);
 
 /*
  * Estimates, as Prometheus does, the time in microseconds below which a part @quantile of all observations lies (0.5:
- * the median); -1 without any observation. What is beyond the last bound counts as that bound.
+ * the median); -1 without any observation. A time beyond the last bound counts as that bound.
  */
 double metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
 

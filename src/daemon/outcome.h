@@ -63,7 +63,7 @@ enum judgement_reply {
 
 /*
  * REQUEST     The client is connected. Its bytes are collected until they are a request or can't become one. If the client closes,
- *             the session closes without a word. The request deadline resets the connection, since the client may have sent bytes
+ *             the session closes without an answer. The request deadline resets the connection, since the client may have sent bytes
  *             that have not arrived.
  * CONNECTING  We have asked the server. We read nothing more from the client: a FIN may have come (a half-close is the client's
  *             right), but a reset abandons the server. The server's answer or the connect deadline ends this state.
@@ -80,7 +80,7 @@ enum judgement_reply {
  *             aren't Convert get no answer, and the connection is closed as soon as the socket is writable.
  * CLOSED      Nothing happens any more; session_advance() frees the session at its end.
  *
- * What each state allows:
+ * Each state allows:
  *
  *                 reads the client    writes to it    has a server's socket    its deadline
  *     REQUEST     the request         nothing         no                       for a whole request, resets

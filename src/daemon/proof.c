@@ -10,7 +10,7 @@
  * bytes of the SYN go back, counted on the wire with all headers: SYN+ACKs, the answer, the server's first bytes, and
  * an RST if there is one. Bytes of the server beyond that wait in its socket.
  *
- * What goes back (Linux 6.18):
+ * The packets that go back (Linux 6.18):
  *
  *     SYN+ACKs    are sent at once, then after 1, 3, 7, 15 … s. On TCP sockets TCP_SYNCNT limits their number: with 1
  *                 the kernel gives up after 3 s, without an RST. MPTCP sockets don't have that option, so

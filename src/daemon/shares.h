@@ -93,7 +93,7 @@ struct shares_node *shares_most(struct shares_node *node, enum share share);
 void shares_compare(const struct shares_node *a, const struct shares_node *b, enum share share,
 		    uint64_t *of_a, uint64_t *of_b);
 
-/* Returns what all use, without the greediest prefix that doesn't contain @address: limits_pending_of_others(). */
+/* Returns the use of all but the greediest prefix that doesn't contain @address: limits_pending_of_others(). */
 uint64_t shares_apart(const struct shares *shares, const struct in6_addr *address, enum share share);
 
 /*

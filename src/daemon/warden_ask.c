@@ -28,7 +28,7 @@ void rights_init(int fd)
 
 /*
  * Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno; -EPERM: no main process;
- * -EAGAIN: it has ended, and the next one serves those who try again.
+ * -EAGAIN: it has ended, and clients that try again reach the next one.
  */
 static int ask(const struct warden_call *call, int passed, struct warden_answer *answer, int *given)
 {

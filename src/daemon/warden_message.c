@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What a call of each kind contains. */
+/* The contents of a call of each kind. */
 static const struct {
 	bool addresses;
 	enum { NO_DESCRIPTOR, A_DESCRIPTOR, ANY_DESCRIPTOR } passed;

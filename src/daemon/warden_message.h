@@ -130,7 +130,7 @@ bool rights_give_verdicts(size_t index, int fd, const uint8_t *verdicts, size_t 
 /* Gives the queue up, and waits until its owner has closed it; closes @fd, but not @packets, which the caller has closed before. */
 void rights_give_queue_up(size_t index, int fd);
 
-/* Does what bind(2) does, for a port below 1024 as well if the settings name it. Returns 0 or -errno. */
+/* Binds a socket, to a port below 1024 as well if the settings name it. Returns 0 or -errno. */
 int rights_bind(int fd, const union sockaddr_ip *address);
 
 /*
@@ -159,7 +159,7 @@ void rights_leave(void);
  */
 int congestion_set(int fd, const char *name);
 
-/* Returns what congestion_set() would return. */
+/* Returns the result that congestion_set() would have. */
 int congestion_check(const char *name);
 
 /* Room for the list of congestion_available(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plugs.h - what a worker has, and what a daemon brings: settings, the judge of flows, its answers, and the dialler
+ * plugs.h - a worker's context, and the parts that a daemon brings: settings, the judge of flows, its answers, and the dialler
  *
  * This folder knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
  * its *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
@@ -118,7 +118,7 @@ struct judgement_case {
  *     REQUEST_CONNECT  asks the server, or takes what was       asks the server and withholds the SYN if
  *                      done for the SYN (by_grant)              withhold says so, else passes it on
  *     REQUEST_ANSWER   answers, then closes                     passes it on: its connection is answered
- *     REQUEST_IGNORE   closes without a word                    passes or drops it, as the operator says
+ *     REQUEST_IGNORE   closes without an answer                 passes or drops it, as the operator says
  *     REQUEST_RESET    resets the connection                    passes it on: its connection is reset
  *
  * A silent request's SYN is refused, not passed on, where its session would be reset, or where a blind client is refused
@@ -138,8 +138,8 @@ enum request_action {
 struct serve_verdict {
 	enum request_action action;
 	/*
-	 * If a client wants silence and couldn't be told the result, this is JUDGEMENT_RESET, and the caller resets the connection whatever
-	 * the action is.
+	 * If a client wants silence and couldn't be told the result, this is JUDGEMENT_RESET, and the caller resets the connection with any
+	 * action but WAIT.
 	 */
 	enum judgement_reply reply;
 	const char *reason;       /* for the log, a constant; NULL for WAIT and CONNECT */
@@ -256,10 +256,10 @@ struct serve_plugs {
 	/* Judges a flow. @answer: set with REQUEST_ANSWER; NULL if nobody wants it */
 	void (*judge)(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict,
 		      struct serve_answer *answer);
-	/* Writes what a client learns from a response when its server has answered. @responds: of the verdict; @info: of step() */
+	/* Writes the response to a client whose server has answered. @responds: of the verdict; @info: of step() */
 	void (*connected)(struct serve_context *context, bool responds, const struct serve_dial *dial, const struct tcp_info *info,
 			  struct serve_answer *answer);
-	/* Writes what a client learns from a response when its server can't be reached. */
+	/* Writes the response to a client whose server can't be reached. */
 	void (*refused)(struct serve_context *context, bool responds, const struct serve_refusal *refusal, struct serve_answer *answer);
 	/* Optional: counts one client more that hasn't proved its address, or one fewer. */
 	void (*unproven)(struct serve_context *context, bool more);

@@ -16,7 +16,7 @@
  *
  * A session is unproven from accept() until its client's third ACK, or until the judge says that its request proves its address.
  * proof.c limits the bytes that we may send to such a client, and this file keeps the limits: it writes little to the client (relay_cap()),
- * sends no FIN or RST that doesn't fit, keeps the session pending whatever its request says, and ends the session in time:
+ * sends no FIN or RST that doesn't fit, keeps the session pending with any request, and ends the session in time:
  *
  *     TCP     the kernel gives up by itself after TCP_SYNCNT, and reports an error on the socket
  *     MPTCP   we bring the session's deadline forward and reset the connection before the kernel gives up. The kernel would tell the client

@@ -160,7 +160,7 @@ int session_watch_downstream(struct session *s);
 /* Takes over the registration of the server's socket, with the @events so far. */
 void session_adopt_downstream(struct session *s, int registration, uint32_t events);
 
-/* Makes the kernel reset both connections at the end of this process, if no process outlives it. */
+/* Makes the kernel reset both connections at the end of this process, if the daemon has no process that outlives it. */
 void session_guard_sockets(struct session *s);
 
 /* Closes a socket, if it is open, and its registration. */

@@ -168,8 +168,7 @@ static void wake(struct limits_owner *owner)
 	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
 	/* The write fails only if the eventfd's counter is full, and then the worker is awake already. */
-	if (eventfd_write(pool->evictions_fd, 1) < 0)
-		(void)0;
+	eventfd_write(pool->evictions_fd, 1);
 }
 
 static void on_evictions(evutil_socket_t fd, short what, void *arg)

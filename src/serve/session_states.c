@@ -3,8 +3,8 @@
  * session_states.c - the states of a session, and their handlers
  *
  * This file alone changes the states of sessions (outcome.h explains them, doc/states-convertd.md has the table of events). Others call
- * session_handle() when a socket may be ready, session_handle_deadline() when the deadline is over, and session_close() and its like to end
- * a session. The handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
+ * session_handle() when a socket may be ready, session_handle_deadline() when the deadline is over, and session_close() and similar ones to
+ * end a session. The handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
  * (session_life.c) calls the next one at once.
  *
  * session_decision.c decides without I/O, and this file carries the decision out. Other files do the work that needs no state, and return

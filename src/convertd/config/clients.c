@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clients.c - makes a client's cookie and shows what the client needs (--new-client), or withdraws the cookie (--remove-client)
+ * clients.c - makes a client's cookie and prints the client's configuration (--new-client), or withdraws the cookie (--remove-client)
  *
  * Each client is a line of the file of --cookie-list: its cookie, and its name as a comment. We never write into that
  * file, but replace it by a new one with the same owner and rights, so that a reload reads either all of the old text
@@ -94,7 +94,7 @@ static bool list_open(struct list *list, const struct convertd_settings *setting
 	return list->text != NULL;
 }
 
-/* Gives the new file the rights of the old one, or if there is none those of new secrets. Returns 0 or -1 with errno set. */
+/* Gives the new file the rights of the old one; without one, those of user_set_rights(). Returns 0 or -1 with errno set. */
 static int set_rights(int fd, const struct list *list, const struct convertd_settings *settings)
 {
 	if (!list->exists)
@@ -247,7 +247,7 @@ static bool is_public(const struct convertd_settings *settings, const union sock
 	return !rule || !rule->builtin;
 }
 
-/* ----- what the client needs ----- */
+/* ----- the client's configuration ----- */
 
 #ifdef HAVE_LIBQRENCODE
 
@@ -259,7 +259,7 @@ static bool is_light(const QRcode *code, int x, int y)
 	return x < 0 || y < 0 || x >= code->width || y >= code->width || !(code->data[y * code->width + x] & 1);
 }
 
-/* Prints a QR code of the text to a terminal, whatever its colours are: each character shows two modules, one above the other. */
+/* Prints a QR code of the text to a terminal of any colours: each character shows two modules, one above the other. */
 static void print_code(const char *text)
 {
 	static const char *const halves[2][2] = { { " ", "\342\226\204" }, { "\342\226\200", "\342\226\210" } };

@@ -55,13 +55,13 @@ int user_set_rights(const struct user *user, int fd);
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
-/* What the command line asks for. */
+/* The action that the command line asks for. */
 enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* check the settings and exit */
-	SETTINGS_NEW_CLIENT,    /* make a client's cookie; doesn't read keys and the like */
+	SETTINGS_NEW_CLIENT,    /* make a client's cookie; reads no keys and cookies */
 	SETTINGS_REMOVE_CLIENT, /* withdraw it; likewise */
-	SETTINGS_STATUS,  /* ask the running converter; reads the options and adds no defaults */
+	SETTINGS_STATUS,  /* ask the running converter, at the first --metrics */
 	SETTINGS_HELP,    /* for this one and those below, settings aren't complete */
 	SETTINGS_VERSION, /* print the version */
 	SETTINGS_MAKE_KEY, /* write a file with a new key */
@@ -131,7 +131,7 @@ void settings_check_text(const char *name, char *text, size_t len, struct proble
 
 /*
  * clients_change() - carry out --new-client or --remove-client: change the list of cookies (clients.c)
- * It prints the new client's configuration, and says on standard error what has gone wrong. Returns the exit status.
+ * It prints the new client's configuration, and errors to standard error. Returns the exit status.
  */
 int clients_change(const struct convertd_settings *settings);
 

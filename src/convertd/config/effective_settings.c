@@ -113,7 +113,7 @@ static void set_admission(struct effective_settings *effective, const struct con
 	};
 }
 
-/* Sets what sessions and withheld SYNs need, but the number of pipes. */
+/* Sets the settings of sessions and withheld SYNs, except the number of pipes. */
 static void set_serve(struct effective_settings *effective, const struct convertd_settings *settings)
 {
 	struct serve_settings *serve = &effective->serve;

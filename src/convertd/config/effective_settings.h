@@ -21,7 +21,7 @@ struct effective_settings {
 	const struct convertd_settings *settings;
 	struct admission_rules admission; /* the rules for requests; points into these settings and the operator's */
 	struct limits_settings limits;    /* the operator's, as far as open files allow */
-	struct serve_settings serve;      /* what sessions and withheld SYNs need */
+	struct serve_settings serve;      /* for sessions and withheld SYNs */
 	struct request_features features; /* options that clients may ask for towards servers, and what clients learn about SYNs */
 	int last_fd;                      /* the highest descriptor possible */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */

@@ -68,7 +68,7 @@ static int send_syn(int fd, const union sockaddr_ip *server)
 	return connect(fd, &server->sa, sockaddr_ip_len(server)) < 0 && errno != EINPROGRESS ? -errno : 0;
 }
 
-/* Does what downstream_connect() does, from the address @source. Returns the same. */
+/* Connects from the address @source. Returns as downstream_connect(). */
 static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source)
 {
 	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,

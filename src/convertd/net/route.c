@@ -19,7 +19,7 @@
  *     routes of all tables, the table "local" included    RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE
  *     rules                                               RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE
  *     addresses                                           RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR
- *     devices, whose IPv4 routes go without a word        RTNLGRP_LINK
+ *     devices, whose IPv4 routes go without a message     RTNLGRP_LINK
  *     next hops that routes refer to                      RTNLGRP_NEXTHOP (Linux 5.3)
  *
  * tests/lab/test_convertd_routes.py makes such changes. An answer is remembered for at most MOST_MS: this bounds the

@@ -106,7 +106,7 @@ struct demand_settings {
 	bool shared;       /* other converters, with keys of their own, share our address */
 };
 
-/* What the status page shows. */
+/* The facts that the status page shows. */
 struct demand_facts {
 	unsigned unproven, most;
 	bool in_force;

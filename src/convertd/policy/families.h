@@ -57,8 +57,7 @@ void families_answered(const union sockaddr_ip *server, uint64_t now_ms);
  * families_unanswered() - note that the server hasn't answered within FAMILIES_PATIENCE_MS, or that connecting failed
  * @started_ms: when the SYN was sent
  * @silent: nothing has come back; if false, a router has said that the server can't be reached
- * Returns whether the family rather than the server is to blame: no server of it has answered since
- * @started_ms, and it isn't known to work.
+ * Returns whether the family rather than the server has failed: no server of it has answered since @started_ms, and it isn't known to work.
  */
 bool families_unanswered(const union sockaddr_ip *server, uint64_t started_ms, uint64_t now_ms,
 			 bool silent);

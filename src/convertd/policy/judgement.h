@@ -2,7 +2,7 @@
 /*
  * judgement.h - decides what the converter does with a request; no other place does (no I/O)
  *
- * request.c reads the request and writes the answer; judgement.c decides who gets what, and whether there is room. serve/plugs.h defines
+ * request.c reads the request and writes the answer; judgement.c decides about rights and room. serve/plugs.h defines
  * the case and the verdict, since a gateway's judge has them, too.
  */
 #ifndef CONVERTD_JUDGEMENT_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ----- what a client's bytes ask for, and the answers: request.c ----- */
+/* ----- requests in clients' bytes, and the answers: request.c ----- */
 
 /*
  * The TCP options that this host puts into its SYNs (Section 6.2.4): its sysctls tcp_sack, tcp_timestamps and
@@ -45,7 +45,7 @@ struct request_decision {
 };
 
 /*
- * request_decide() - decide what to do about the first bytes of a stream
+ * request_decide() - decide about the first bytes of a stream
  * @buf, @len: all bytes that have arrived; those behind the message are ignored
  */
 void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
@@ -89,7 +89,7 @@ size_t request_write_error(const struct request_features *features, bool info,
  */
 uint8_t request_native_refusal(enum convert_error_code code, uint8_t value, bool server_v4, bool client_v4);
 
-/* ----- whether a client gets what its valid request asks for ----- */
+/* ----- the decision about a valid request ----- */
 
 struct cookies;
 struct demand;
@@ -105,7 +105,7 @@ struct admission_rules {
 	uint8_t retry_delay;           /* seconds, told to clients that exceed a limit */
 };
 
-/* What a thread needs to judge requests. */
+/* The facts from which a thread judges requests. */
 struct admission {
 	const struct admission_rules *rules; /* those in force */
 	struct demand *demand;               /* tells whether cookies are demanded where none are required */

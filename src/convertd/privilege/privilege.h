@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* privilege.h - what each process of convertd may do, and the process that resets the connections of a convertd that was killed */
+/* privilege.h - the rights of each process of convertd, and the process that resets the connections of a convertd that was killed */
 #ifndef CONVERTD_PRIVILEGE_H
 #define CONVERTD_PRIVILEGE_H
 
@@ -30,7 +30,7 @@ bool privileges_drop(const struct convertd_settings *settings, struct problems *
 #define CAPABILITIES_OF_WARDEN \
 	(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_BIND_SERVICE))
 
-/* ----- what a process can reach, in case an attacker takes it over: sandbox.c ----- */
+/* ----- the restrictions of a process, in case an attacker takes it over: sandbox.c ----- */
 
 /* The processes of convertd, each of which needs other calls. */
 enum syscall_filter_role {

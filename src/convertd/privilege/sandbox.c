@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sandbox.c - restricts what a process of convertd can reach, in case an attacker takes it over
+ * sandbox.c - restricts the files and system calls of a process of convertd, in case an attacker takes it over
  *
  * Landlock restricts files. The settings' files are mostly replaced by new ones rather than written in place, so the
  * rules allow a reload to read their directories, with everything below. If a reload names a file or socket in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converter.c - what makes the workers of src/serve a converter: RFC 8803's judgement and answers, and connect()
+ * converter.c - the converter's plugs for the workers of src/serve: RFC 8803's judgement and answers, and connect()
  *
  * The judge is judgement_make(). Answers are the messages of the Convert Protocol. The dialler calls connect() and needs no state of its
  * own: the server's socket is all of it.

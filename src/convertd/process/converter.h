@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converter.h - what makes the workers of src/serve a converter: RFC 8803's judgement and answers, and connect() */
+/* converter.h - the converter's plugs for the workers of src/serve: RFC 8803's judgement and answers, and connect() */
 #ifndef CONVERTD_CONVERTER_H
 #define CONVERTD_CONVERTER_H
 

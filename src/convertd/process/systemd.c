@@ -167,8 +167,7 @@ bool notify_message_is_right(const char *text)
  * There are two kinds. A socket of a socket unit says where to listen, as --listen does, and convertd can't change
  * it: if it is unusable, this is an error, whose message says what to write into the unit. A kept socket was handed
  * to the manager by the process before (notify_keep()): it is used if --listen still names its address. With the kept
- * sockets comes the one that owns the rules for SYNs (withholding_rules_fd()). convertd.c says what the process before
- * does then.
+ * sockets comes the one that owns the rules for SYNs (withholding_rules_fd()). convertd.c describes the process before.
  */
 
 /* The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
