@@ -5,7 +5,7 @@
  * splice() moves references to the pages of received segments into a pipe, and from there into
  * another socket. splice() has no MSG_NOSIGNAL, so the process must ignore SIGPIPE.
  *
- * A pipe that is given back empty becomes the spare one, unless there is one. Any other is closed; there is always a spare one then.
+ * A pipe that is given back empty becomes the spare one if there is none. Any other is closed, and a missing spare one is made.
  */
 #include "config.h"
 
