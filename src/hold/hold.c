@@ -37,7 +37,7 @@
 #include <string.h>
 
 /* How often we search for released SYNs whose time is over. */
-#define EXPIRE_SECONDS 1
+static const struct timeval expire_interval = { .tv_sec = 1 };
 
 struct hold {
 	struct hold_table *table;
@@ -179,7 +179,6 @@ int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_pac
 
 void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms)
 {
-	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	uint8_t *bytes = syn->packet;
 	const size_t len = syn->packet_len;
 	const uint32_t id = syn->packet_id;
@@ -190,7 +189,7 @@ void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 		change_packet(bytes, &parsed, verdict, syn->native);
 	syn->packet = NULL;
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
-		event_add(hold->expire, &expire);
+		event_add(hold->expire, &expire_interval);
 	/* From here on a kept one may be another worker's. */
 	hold_table_release(hold->table, syn, keep, verdict == HOLD_DROP_UNANSWERED, now_ms);
 	if (verdict == HOLD_DROP_UNANSWERED && hold->without_data)
@@ -239,14 +238,13 @@ static void on_flush(evutil_socket_t fd, short what, void *arg)
 
 static void on_expire(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval again = { .tv_sec = EXPIRE_SECONDS };
 	struct hold *hold = arg;
 
 	(void)fd;
 	(void)what;
 	expire(hold, clock_now_ms() - HOLD_EXPECT_MS);
 	if (hold_table_count(hold->table))
-		event_add(hold->expire, &again);
+		event_add(hold->expire, &expire_interval);
 }
 
 int hold_open(struct hold *hold, size_t index)

@@ -55,7 +55,7 @@ static void on_run(evutil_socket_t fd, short what, void *arg)
 /* ----- the kernel memory that the sessions of one worker hold ----- */
 
 /* The interval between looks, and the sessions looked at in one of them: the others have their turn before these come again. */
-#define LOOK_US (250 * 1000)
+static const struct timeval look_interval = { .tv_usec = 250 * 1000 };
 #define LOOKS_MAX 1024
 
 /* The longest time that a session stays for bytes that its peer doesn't take. */
@@ -84,12 +84,10 @@ static void look_no_more(struct session *s)
 
 void session_memory_note(struct session *s)
 {
-	static const struct timeval look = { .tv_usec = LOOK_US };
-
 	if (s->memory.heavy || !relay_memory_may_grow(&s->relay))
 		return;
 	if (!s->pool->heavy)
-		event_add(s->pool->look, &look);
+		event_add(s->pool->look, &look_interval);
 	DL_APPEND2(s->pool->heavy, s, memory.prev, memory.next);
 	s->memory.heavy = true;
 }
@@ -141,7 +139,6 @@ static void look_at(struct session *s)
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval again = { .tv_usec = LOOK_US };
 	struct session_pool *pool = arg;
 	struct session *last = pool->heavy ? pool->heavy->memory.prev : NULL;
 	bool more = last != NULL;
@@ -158,7 +155,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 		look_at(s);
 	}
 	if (pool->heavy)
-		event_add(pool->look, &again);
+		event_add(pool->look, &look_interval);
 }
 
 /* ----- evicted sessions ----- */
