@@ -12,8 +12,8 @@
  * Else, for room among pending ones, the oldest of these, as its server is the least likely to answer; for room among
  * connections, first the open one whose bytes haven't moved for longest. A request usually comes in the SYN and never
  * waits. So where more than half of the pending members wait, one of these goes. An open connection makes room only for
- * a prefix that has less than half as much: among equals, a client that is served stays served. With keeps_open, only
- * waiting members and withheld SYNs make room, or the newcomer is refused: a gateway routes it.
+ * a prefix that has less than half as much: among equals, a client that is served stays served. With keeps_open, members
+ * of LIMITS_OPEN and LIMITS_PENDING make no room; without others the newcomer is refused: a gateway routes it.
  *
  * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
  * there is room for pushes itself out, and leaves a newcomer the time of one round.

@@ -37,7 +37,7 @@ struct limits_settings {
 	struct limits_memory memory;
 	unsigned prefix_v4, prefix_v6; /* length of the prefix that makes a client */
 	size_t sockets;                /* the most sockets of all clients; 0: no limit */
-	bool keeps_open;               /* only waiting members and withheld SYNs make room for a newcomer */
+	bool keeps_open;               /* no member of LIMITS_OPEN or LIMITS_PENDING makes room for a newcomer */
 };
 
 /* How a member is counted. */

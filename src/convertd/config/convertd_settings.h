@@ -61,7 +61,7 @@ enum settings_action {
 	SETTINGS_CHECK,   /* check the settings and exit */
 	SETTINGS_NEW_CLIENT,    /* make a client's cookie; reads no keys and cookies */
 	SETTINGS_REMOVE_CLIENT, /* withdraw it; likewise */
-	SETTINGS_STATUS,  /* ask the running converter, at the first --metrics */
+	SETTINGS_STATUS,  /* ask the running converter at --metrics or its usual socket */
 	SETTINGS_HELP,    /* for this one and those below, settings aren't complete */
 	SETTINGS_VERSION, /* print the version */
 	SETTINGS_MAKE_KEY, /* write a file with a new key */
