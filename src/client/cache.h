@@ -91,7 +91,7 @@ static inline int64_t cache_in(int64_t seconds)
 /* Does Multipath TCP get through to a converter? The file contains the values of this enum, of enum cache_path and of enum cache_answer. */
 enum cache_mptcp {
 	CACHE_MPTCP_UNKNOWN,
-	CACHE_MPTCP_HOLDS, /* a connection was Multipath TCP at the end of its handshake */
+	CACHE_MPTCP_HOLDS, /* a connection was still Multipath TCP when the response had come */
 	CACHE_MPTCP_LOST,  /* a connection fell back to TCP */
 	CACHE_MPTCP_DOUBTED, /* a connection fell back where others had not; a lost packet may be the cause */
 	CACHE_MPTCP_COUNT
@@ -212,7 +212,7 @@ int cache_answer_put(const struct cache *cache, const union sockaddr_ip *address
 
 /* --- the directory of the cache --- */
 
-/* Where to look. The strings are read only during the call, except for cache_place.path. */
+/* Where to look. struct cache_place may point to the strings afterwards. */
 struct cache_search {
 	const char *wish;    /* CONVERT_CACHE: an absolute path, "none", or empty */
 	const char *runtime; /* XDG_RUNTIME_DIR, or empty */

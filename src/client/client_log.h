@@ -23,8 +23,8 @@ void log_open(const char *path);
 
 /*
  * log_open_for_good() - set the log's destination in a process of ours
- * @path: as above. A file's name is absolute, since the process changes its directory. "-" is the present standard error, even if the
- * process closes its standard descriptors later. @namer: names the process that the lines of log_about() are about
+ * @path: as above, but not NULL. A file's name is absolute, since the process changes its directory. "-" is the present standard error,
+ * even if the process closes its standard descriptors later. @namer: names the process that the lines of log_about() are about
  */
 void log_open_for_good(const char *path, log_namer *namer);
 

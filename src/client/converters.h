@@ -52,10 +52,10 @@ struct converters_query {
  * converters_choose() - choose the converter for a connection, in the order of CONVERT_ADDR
  * @out: the address to send the SYN to, in the socket's family unless @query->any_family
  *
- * Resolves a name when its turn comes, and again when all of its addresses rest. With CONVERT_FALLBACK=none it takes a converter that rests
- * if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve a name first and the query doesn't allow
- * that; or CONVERTERS_NONE with a static text in @reason. Set @verdict to POLICY_CONVERT before: this changes it only if the destination is
- * a converter itself, or serves to find one.
+ * Resolves a name when its turn comes, and again when none of its addresses can be asked. With CONVERT_FALLBACK=none it takes a converter
+ * that rests or has refused the destination if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve
+ * a name first and the query doesn't allow that; or CONVERTERS_NONE with a static text in @reason. Set @verdict to POLICY_CONVERT before:
+ * this changes it only if the destination is a converter itself, or serves to find one.
  */
 #define CONVERTERS_UNRESOLVED (-2)
 int converters_choose(const struct settings *settings, const struct converters_query *query,

@@ -3,8 +3,8 @@
  * converters_facts.c - facts about each converter as a whole, learned by this process and by the user's others
  *
  * Each fact is one atomic word, and the last writer wins: facts are hints, and none depends on another. We note each fact in the cache as
- * well, and take over other processes' facts from there before we consider a converter for a connection (converters_choose()). All facts
- * expire, since paths and converters change.
+ * well, and take over other processes' facts from there before we consider a converter for a connection (converters_choose()). Paths and
+ * converters change, so all facts but no_mptcp expire, or are replaced by the next answer to Info.
  */
 #include "config.h"
 

@@ -54,7 +54,7 @@ struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp;                 /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;                  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	unsigned int hold_ms;       /* the converter may withhold the SYN for this many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
+	unsigned int hold_ms;       /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
 	/* A Silence TLV (doc/private-tlvs.md), which excludes info: */
 	bool silent;                /* no response if the SYN+ACK says it all: synack_is_silent() */
 	bool blind;                 /* if silent and not mptcp: no response at all; the network's own means report errors */
@@ -140,7 +140,7 @@ struct synack_seen {
  * If the SYN's data wasn't taken, the kernel sends it again without a mapping, and the connection would fall back at once. It also falls
  * back if the SYN was sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). The converter always answers a
  * request that it took, with an error if MP_CAPABLE is missing: doc/private-tlvs.md.
- * If it doesn't stay Multipath TCP, returns false, with the way of asking to begin anew with in *@next.
+ * If it doesn't stay Multipath TCP, returns false, and *@next is the way of asking for a new beginning.
  */
 bool synack_keeps_way(const struct synack_seen *seen, enum ask_way *next);
 

@@ -166,7 +166,6 @@ static void resolver_state_put_back(const struct resolver_state *aside)
 #define EAI_NODATA EAI_NONAME /* musl */
 #endif
 
-
 #define TARGETS_MAX 16     /* of one service */
 #define TARGET_MS 2000     /* for each target, if that much is left: two tries of a name server */
 #define PLACES_KEPT 2      /* for each later target: one a family */

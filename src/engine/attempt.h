@@ -28,8 +28,8 @@ enum survey_syn attempt_syn(const struct dial *dial);
 
 /*
  * attempt_judge_silence() - judge an attempt that is silent; @alive: the converter's host acknowledges
- * Blames only this connection if others get through on the path, or while another connection is finding that out. If we can't ask, the
- * converter rests for this process only. Returns the failure, for attempt_let_rest().
+ * Blames only this connection if others get through on the path, while another connection is finding that out, or on a path that the
+ * program has chosen. If we can't ask, the converter rests for this process only. Returns the failure, for attempt_let_rest().
  */
 struct handshake_step attempt_judge_silence(struct dial *dial, bool alive);
 

@@ -2,10 +2,10 @@
 /*
  * decide.c - decides the next action of a dial from its state and the facts seen on its socket (no I/O)
  *
- * Silence is the converter's fault until its SYN+ACK has come, and afterwards while it acknowledges no keepalive probe. If it acknowledges
- * these and has ever answered anything, it probably waits for the server: then we wait as long as a direct connection would. If it has
- * never answered, it may be no converter, and we don't ask it for this server for a while. Once the first byte of a response has come, the
- * converter no longer waits for the server: the rest must come before CONVERT_TIMEOUT is over.
+ * Silence isn't the server's fault before the SYN+ACK, nor afterwards while the converter acknowledges no keepalive probe. If it
+ * acknowledges these and has answered within an hour, it probably waits for the server: then we wait as long as a direct connection would.
+ * If it hasn't, it may be no converter, and we don't ask it for this server for a while. Once the first byte of a response has come, the
+ * converter no longer waits for the server: the rest must come before attempt.ends.
  *
  * Keepalive sends the probes. Its times are whole seconds, so the interval is a third of CONVERT_TIMEOUT rounded down, and at least a
  * second:

@@ -37,11 +37,11 @@ void dial_init(const struct dial_host *host);
 struct path_start {
 	struct path path;       /* the usual path while its source is :: */
 	bool may_move;          /* the program has chosen neither an address nor a device */
-	bool placed;            /* we have bound the socket to a network; stays set on the usual path, so that the next attempt undoes that */
+	bool placed;            /* we have bound the socket to a network; stays set on the usual path, so that the next attempt undoes it */
 	bool tried_path;        /* the connection has begun a trial of a failed path */
 	uint8_t moves;          /* how often the connection has begun anew on another path */
 	uint8_t survey;         /* the number of this connection's survey; 0: none */
-	bool others_ask;        /* path_start_ask() has found another connection that asks */
+	bool others_ask;        /* path_start_ask() sent nothing: another connection asks, or path_start_look() will */
 	int64_t serial;         /* identifies the connection in this process */
 	int64_t syn_at;         /* CLOCK_MONOTONIC in ns, like all below: when the SYN was sent */
 	int64_t request_at;     /* when the request was sent behind the handshake; 0: it wasn't */

@@ -9,7 +9,7 @@
  *	the SYN+ACK confirms the server    CONFIRMED; a failure from then on is FAILED, like a server's reset
  *	MPTCP or the SYN's data is lost    the same converter, asked in a safer way
  *	the converter knows a remedy       the same converter, with a cookie, without an option …
- *	the path is silent                 another network, or another converter by that
+ *	the path is silent                 another network, perhaps to another converter
  *	the converter's failure            the next converter; after the last one DIRECT, or FAILED (CONVERT_FALLBACK=none)
  *
  * The engine keeps no part of a response: it peeks at it until it is complete, and then takes it off at once.
@@ -280,7 +280,7 @@ static enum seen_response response_read(struct dial *dial, uint8_t response[CONV
 						     RESPONSE_ERROR;
 }
 
-/* Waits until @length bytes of a response are there. The server has answered: the rest may take CONVERT_TIMEOUT. */
+/* Waits until @length bytes of a response are there. If CONVERT_TIMEOUT was over before the first one, the rest has as long again. */
 static void wait_for_rest(struct dial *dial, size_t length)
 {
 	struct attempt *attempt = &dial->attempt;
