@@ -68,7 +68,7 @@ int operations_error(struct conn *conn, int fd, int fallback);
 /* --- replace.c: puts another socket under the descriptors of the application's --- */
 
 /*
- * replace_is_possible() - can another socket replace that of @conn, before its first attempt to connect?
+ * replace_is_possible() - can another socket replace that of @conn while it isn't connected?
  * False if somebody could notice it: another process has the socket, or we can't repeat one of its options or epoll registrations on
  * another one. Its only system call is getpid(2).
  */

@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "convert/convert.h"
-#include "shim/socket/app_options.h"
 #include "shim/system/next.h"
 #include "shim/system/waiting.h"
 

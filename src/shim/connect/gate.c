@@ -3,8 +3,8 @@
  * gate.c - sending and receiving before and after the server's answer, and over Multipath TCP as over TCP
  *
  * An application that was never told "writable" can still send and receive: it may not wait at all, wait where the hooks can't see it, or
- * use another thread. Before input we take the response off the stream; without one, input fails as on a socket in SYN_SENT. Before output
- * we send the rest of the request; then we leave output to the kernel, and the converter keeps the bytes for the server.
+ * use another thread. Before input we take the response off the stream; without one, input fails as on a socket in SYN_SENT. So does
+ * output, unless a wait past the hooks may have said "writable": then it follows the request, and the converter keeps it for the server.
  */
 #include "config.h"
 

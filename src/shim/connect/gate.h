@@ -21,7 +21,7 @@
  */
 int gate_input(int fd, int flags);
 
-/* May the application write to @fd? Not before the request, nor to a server that wasn't reached. */
+/* May the application write to @fd? Before the server's answer only if told "writable" past the hooks, and behind the request. */
 int gate_output(int fd, int flags);
 
 /* Does the kernel say that @fd is writable? */
@@ -48,7 +48,7 @@ bool input_is_mptcp(int fd);
 bool input_has_ended(int fd);
 
 /*
- * peek_prepare() - prepare a call with @flags, MSG_PEEK among them, on @fd, with room for @want bytes, so that it sees all that TCP would show
+ * peek_prepare() - prepare a call with @flags, MSG_PEEK among them, on @fd, with room for @want bytes, to see all that TCP would show
  *
  * On MPTCP, MSG_PEEK doesn't show bytes that come after those that it has shown; with MSG_WAITALL it waits for them in an endless loop in
  * the kernel (Linux 6.12; 6.1 shows the first ones twice; 6.18 shows all). So we bring the bytes together first, and wait for them here.

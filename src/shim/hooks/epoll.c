@@ -155,7 +155,7 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 
 #define TIMER_EVENT EPOLLEXCLUSIVE /* marks the event of a deadline timer; the kernel reports no such event */
 
-/* Marks the events of deadline timers, which have the data of sockets: after a step has settled a connection nothing shows whose they are. */
+/* Marks the events of deadline timers. They have the data of sockets: once a step has settled a connection, nothing shows whose they are. */
 static void timers_mark(int epfd, struct epoll_event *events, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -193,8 +193,8 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 }
 
 /*
- * Takes the steps of pending sockets whose registrations were made past the hooks and weren't found. Leaves a socket that a ring waits for
- * alone until its application asks about it: it may be in use by now, and only in a wait of the application can it begin anew.
+ * Takes the steps of pending sockets whose registrations were made past the hooks and weren't found. Skips a socket that a ring may use:
+ * it may be in use by now, and can begin anew only in a call by which the application asks about it.
  */
 static void unseen_progress(void)
 {

@@ -4,7 +4,7 @@
  *
  * If the program may inherit a socket of ours, we copy its environment and add a variable (exec_handover.c). The copy is a mapping; in a
  * vfork() child, which must leave no trace in its parent's memory, it is on the stack. We pass on all other arguments unchanged: the C
- * library searches PATH. If the new program lacks our library, we end the connections' handshakes before.
+ * library searches PATH. If the new program lacks our library, we end the handshakes on its standard descriptors before.
  *
  * The C library starts the shells of system() and popen() by calls of its own, with an environment that we can't change. So they learn
  * nothing, and handshakes end before, as before a fork().
@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VARIABLES_MAX 4096 /* 32 KiB of stack */
+#define STRINGS_MAX 4096 /* of an environment or of arguments: 32 KiB of stack */
 
 /* The function to call in the end. */
 enum start_by { BY_EXECVE, BY_EXECVPE, BY_FEXECVE, BY_EXECVEAT, BY_POSIX_SPAWN, BY_POSIX_SPAWNP };
@@ -65,7 +65,7 @@ static int start_by(const struct start *start, char *const envp[])
 }
 
 /* Returns the number of strings in an environment, or in a list of arguments. */
-static size_t variables(char *const envp[])
+static size_t strings_count(char *const envp[])
 {
 	size_t count = 0;
 
@@ -93,11 +93,11 @@ static int start_with(const struct start *start, char *const envp[], char *text,
 __attribute__((noinline)) static int start_from_stack(const struct start *start, char *const envp[])
 {
 	char text[EXEC_HANDOVER_TEXT_MAX];
-	size_t count = variables(envp);
+	size_t count = strings_count(envp);
 
-	if (count > VARIABLES_MAX) {
+	if (count > STRINGS_MAX) {
 		log_line("%s: more than %d variables: it isn't told of the sockets that it inherits; unset some",
-			 start->path ? start->path : "exec", VARIABLES_MAX);
+			 start->path ? start->path : "exec", STRINGS_MAX);
 		return start_by(start, envp);
 	}
 	return start_with(start, envp, text, alloca((count + 2) * sizeof(char *)));
@@ -106,7 +106,7 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 /* Starts the program with the new environment in a mapping, which ends with an exec(): threads may have little stack. */
 static int start_informed(const struct start *start, char *const envp[])
 {
-	size_t room = EXEC_HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
+	size_t room = EXEC_HANDOVER_TEXT_MAX + (strings_count(envp) + 2) * sizeof(char *);
 	char *memory = conn_is_owner() ? next_map(room) : NULL;
 	int ret;
 
@@ -136,12 +136,12 @@ static const char *look_at(const struct start *start, char *const envp[])
 __attribute__((noinline)) static int start_supervised(const struct start *start, const char *convertize, char *const envp[])
 {
 	struct start with_supervisor = *start;
-	size_t count = variables(start->argv);
+	size_t count = strings_count(start->argv);
 	const char **words;
 	int ret;
 
-	if (count > VARIABLES_MAX) {
-		log_warning("%s can't be converted: it has more than %d arguments", start->path, VARIABLES_MAX);
+	if (count > STRINGS_MAX) {
+		log_warning("%s can't be converted: it has more than %d arguments", start->path, STRINGS_MAX);
 		return start_by(start, envp);
 	}
 	words = alloca((SUPERVISED_WORDS + count + 2) * sizeof(char *));

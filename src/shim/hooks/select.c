@@ -101,7 +101,7 @@ static bool sets_have_word(const struct sets *sets, int fd)
 	return false;
 }
 
-/* Returns the highest descriptor in the sets whose connection hooks handle, or -1. */
+/* Returns the highest descriptor in the sets with a connection that hooks handle, or -1. */
 static int sets_last_handled(const struct sets *sets)
 {
 	int last = -1;

@@ -32,8 +32,8 @@
 #endif
 
 /*
- * Has a ring told the application that the pending connection is writable? A program that asks for the socket's error has learned that
- * somewhere, and not from a hook. Then the ring is about to read, so we end the handshake first.
+ * Has a ring told the application that the pending connection is writable? A program asks for the socket's error once it has heard that,
+ * and no hook has told it. Then the ring is about to read, so we end the handshake first.
  */
 static bool is_told_by_ring(const struct conn *conn, int fd)
 {

@@ -219,7 +219,7 @@ static bool is_chosen(const struct conn *conn, int fd, struct choice choice)
 	bool unsettled = follow_is_possible(conn) || (phase_in(phase, PHASES_FAILED) && atomic_load(&conn->error));
 	int flags;
 
-	if (unsettled == choice.settled || phase == CONN_FREE || (choice.settled && fd >= SETTLED_FDS))
+	if (unsettled == choice.settled || phase == CONN_FREE)
 		return false;
 	if (phase_in(phase, PHASES_UNFINISHED) && !unsettled)
 		return false;
@@ -299,7 +299,6 @@ static void adopt(int fd, const struct socket_record *record)
 	if (phase == CONN_SYN_SENT)
 		follow_adopt(conn);
 	conn_move(conn, CONN_IDLE, phase);
-	conn_mark_shared(conn);
 	conn_mark_unseen(conn, phase == CONN_SYN_SENT);
 	log_line("%s: taken over from the program before",
 		 sockaddr_ip_format(&conn->dial.server, text));

@@ -15,7 +15,6 @@
 #include "common/tcp.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/connect.h"
-#include "shim/socket/app_options.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"

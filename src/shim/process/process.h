@@ -21,7 +21,7 @@
  */
 void leave_by_close(int fd);
 
-/* leave_all() - do the same for all descriptors, or those with FD_CLOEXEC, when the process ends or execs */
+/* leave_all() - take the responses likewise, of all conns or those with FD_CLOEXEC, when the process ends or execs; forgets none */
 enum leave_which { LEAVE_ALL, LEAVE_CLOEXEC };
 void leave_all(enum leave_which which);
 
@@ -75,7 +75,7 @@ extern bool children_are_watched;
 bool children_have_library(char *const environment[]);
 
 /*
- * children_init() - find out how the library was loaded; set children_are_watched if there is a supervisor, a log or CONVERT_WARN
+ * children_init() - find out how the library was loaded; if it is enabled, a supervisor, a log or CONVERT_WARN sets children_are_watched
  * @supervisor: the value of SETTINGS_SUPERVISOR_VARIABLE, or NULL
  */
 void children_init(const struct settings *settings, const char *supervisor);
@@ -98,7 +98,7 @@ const char *children_look(const struct child *child);
 /* Takes over the sockets from the variable in the environment, and removes it. Call once, at start, after all other initializations. */
 void exec_handover_adopt(void);
 
-/* May a program with this environment need the variable? Cheap if no socket was ever connected. */
+/* May a program with this environment need the variable? Cheap if this process has no TCP socket. */
 bool exec_handover_is_due(char *const envp[]);
 
 /* The descriptors that the program gets. */

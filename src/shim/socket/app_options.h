@@ -23,7 +23,7 @@ bool options_are_for_the_peer(const struct conn *conn);
 /* Can we copy all of the application's options to another socket? */
 bool options_can_copy(const struct conn *conn);
 
-/* Does a Multipath TCP socket suffice? False if the application has set an option that matters and that Multipath TCP lacks. */
+/* Does a Multipath TCP socket suffice? False if the application has set an unknown option, or one that matters and that MPTCP lacks. */
 bool options_allow_mptcp(const struct conn *conn);
 
 /*

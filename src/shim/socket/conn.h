@@ -130,7 +130,7 @@ struct conn {
 	_Atomic int timer;         /* a timerfd with @deadline, for threads that sleep in epoll_wait() already; -1: none */
 	_Atomic bool follows;        /* another process has asked the converter, this one observes the result: follow.c */
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
-	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
+	_Atomic bool ring_may_use;   /* the process uses io_uring, and the socket is non-blocking: it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uintptr_t unseen_by; /* pthread_self() of the thread that has counted it there */
 	_Atomic uint8_t looks[2];    /* how often other threads, and that thread, looked for the conn's registration: watch.c */

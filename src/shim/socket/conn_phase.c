@@ -164,7 +164,6 @@ int conn_take_error(struct conn *conn)
 	return error;
 }
 
-/* Waits for another thread that may be taking a step of the conn. */
 void conn_end(struct conn *conn)
 {
 	unsigned int turn = 0;
