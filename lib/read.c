@@ -219,12 +219,10 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
 	static const struct tlv_rule hold_time = { SENDER_CLIENT, 1, 255, read_hold_time };
 	static const struct tlv_rule withholdings[] = {
-		[SENDER_NONE] = { .sender = SENDER_NONE },
 		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_withholding_request },
 		[SENDER_CONVERTER] = { SENDER_CONVERTER, 1, 255, read_withholding },
 	};
 	static const struct tlv_rule echoes[] = {
-		[SENDER_NONE] = { .sender = SENDER_NONE },
 		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_echo_request },
 		[SENDER_CONVERTER] = { SENDER_CONVERTER, 1, 255, read_echo_response },
 	};
@@ -425,7 +423,6 @@ enum convert_answer convert_request_answer(enum convert_status status,
 	return found->answer;
 }
 
-/* A client has no message to report a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 demand resets. */
 enum convert_answer convert_response_answer(enum convert_status status)
 {
 	if (status == CONVERT_STATUS_OK || status == CONVERT_STATUS_END || status == CONVERT_STATUS_NEED_MORE)

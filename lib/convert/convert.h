@@ -257,14 +257,14 @@ CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_
  *
  * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE until the whole message is there; or a fault, of several the
  * first in the stream (within a TLV: Type before Length, Length before Value). A TLV that is neither in Table 1 nor
- * libconvert's own is CONVERT_STATUS_TLV_UNKNOWN. A message with neither an Info TLV nor a Connect TLV is
- * CONVERT_STATUS_NO_TLV.
+ * libconvert's own is CONVERT_STATUS_TLV_UNKNOWN, as is a Silence TLV in a request that isn't silent. A message with
+ * neither an Info TLV nor a Connect TLV is CONVERT_STATUS_NO_TLV.
  *
  * A silent request begins with a Silence TLV, and has a Connect TLV and no Info TLV. Every fault of a message with its
  * Magic Number is CONVERT_STATUS_BAD_SILENCE, for which convert_request_answer() demands a reset.
  *
- * libconvert's own TLVs in a request are no fault, since a client sends them to a converter that offers them. One that
- * hasn't offered them resets a connection as soon as @out->has_silence is true, whatever the status is, and answers
+ * Silent requests, Echo and Hold Time TLVs are no fault, since a client sends them to a converter that offers them. One
+ * that hasn't resets a connection as soon as @out->has_silence is true, whatever the status is, and answers
  * CONVERT_ERROR_UNSUPPORTED_MESSAGE to has_echo and has_hold_time, by convert_write_error_echo().
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len, struct convert_request *out);

@@ -64,7 +64,7 @@ struct dial {
 	/* the engine's */
 	_Atomic uint32_t tried;  /* a bit for each converter that has failed */
 	bool confirmed;          /* the SYN+ACK has confirmed the server, and the response is still to come */
-	const char *direct_reason; /* why the connection goes directly, a static text; NULL: nobody has noted a reason. Set by front ends, too */
+	const char *direct_reason; /* why the connection goes directly, a static text; NULL: no reason is noted. Front ends set it, too */
 	struct path_start start;
 	struct attempt attempt;
 };

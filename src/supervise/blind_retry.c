@@ -7,7 +7,6 @@
 #include "client/handshake.h"
 #include "common/clock.h"
 #include "supervise/connection.h"
-#include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 

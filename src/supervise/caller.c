@@ -7,12 +7,11 @@
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "common/clock.h"
-#include "supervise/sockets.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
 
-/* The kernel doesn't report signals, so the supervisor looks for them. More often would take a whole CPU if many calls wait. */
+/* The kernel doesn't report signals, so the supervisor looks for them. More frequent looks would take a whole CPU if many calls wait. */
 #define FIRST_LOOK_NS (100 * CLOCK_NS_PER_MS)
 #define LOOK_NS (250 * CLOCK_NS_PER_MS)
 

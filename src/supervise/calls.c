@@ -183,6 +183,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 static void handle_socket(const struct call *call)
 {
 	const int domain = (int)call->args[0], type = (int)call->args[1], protocol = (int)call->args[2];
+	static const char reason[] = "this process can't be examined (perhaps it isn't dumpable), or is in another network namespace";
 	int fd;
 
 	/* The filter hasn't checked the arguments of socketcall(2). */
@@ -193,9 +194,8 @@ static void handle_socket(const struct call *call)
 	}
 	if (!tracee_is_accessible(call->tid)) {
 		if (!supervision.settings->fail_closed)
-			log_line("a socket that will connect directly: this process can't be examined (perhaps it isn't dumpable), "
-				 "or is in another network namespace");
-		leave(call, -1, "this process can't be examined (perhaps it isn't dumpable), or is in another network namespace");
+			log_line("a socket that will connect directly: %s", reason);
+		leave(call, -1, reason);
 		return;
 	}
 	if (permission_denial(call->tid, false)) {

@@ -21,9 +21,7 @@
 
 struct supervision supervision;
 
-/*
- * Removes the registration itself: the kernel drops it only with the file's last descriptor, and the program still has one.
- */
+/* Removes the registration itself: the kernel drops it only with the file's last descriptor, and the program still has one. */
 static void unwatch(struct connection *connection)
 {
 	if (connection->watched)
@@ -74,7 +72,7 @@ static void answer_messages(struct connection *connection, size_t taken)
 {
 	uint32_t bytes = (uint32_t)taken;
 
-	/* Otherwise the thread's number may be another program's by now, by exec() say. */
+	/* Otherwise another program may have the thread's number, for example after an exec(). */
 	if (listener_is_waiting(supervision.listener, &connection->call))
 		tracee_write(connection->call.tid, connection->answer_at, &bytes, sizeof(bytes));
 	connection_answer(connection, 1, 0);

@@ -45,7 +45,7 @@ uint64_t places_socket(int fd);
 
 /*
  * places_change() - apply @operation of epoll_ctl() to all registrations of the socket: EPOLL_CTL_DEL, and EPOLL_CTL_ADD to add them again
- * The calling thread or process needs a descriptor table of its own, without anything of value up to places_limit(); @sock is beyond that.
+ * Overwrites descriptors up to places_limit() and closes them, so the caller needs a descriptor table of its own. @sock is beyond that.
  */
 void places_change(const struct places *places, int sock, int operation);
 int places_limit(const struct places *places);

@@ -184,7 +184,7 @@ void supervise_restore(const struct supervise_inherited *inherited)
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
-/* Returns @status after it has undone what supervise() changed in this process. */
+/* Undoes the changes that supervise() has made to this process. Returns @status. */
 static int give_up(const struct supervise_inherited *inherited, int status)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);

@@ -201,8 +201,8 @@ static void loop(void)
 }
 
 /*
- * Gives up what belongs to the program: its standard descriptors; the terminal, whose signals are for the program; and its directory.
- * prepare() has closed the other descriptors.
+ * Leaves to the program its standard descriptors, the terminal, whose signals are for the program, and its directory. prepare() has closed
+ * the other descriptors.
  */
 static void detach(void)
 {
@@ -239,7 +239,7 @@ static bool take_over(const char *variable)
 	return true;
 }
 
-/* Readdresses what a service manager has passed to the process that it has started: listening sockets, and the watchdog's interval. */
+/* A service manager's variables name the process that gets its listening sockets and its watchdog's interval: makes them name this one. */
 static void take_over_service(void)
 {
 	if (take_over("LISTEN_PID"))

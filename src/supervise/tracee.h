@@ -55,7 +55,7 @@ bool tracee_is_cloexec(pid_t tid, int fd);
 /* Returns whether we may trace the thread, and it is in our network namespace. */
 bool tracee_is_accessible(pid_t tid);
 
-/* Returns whether the thread's process has other threads. */
+/* Returns whether the thread's process has other threads. True if we can't see that. */
 bool tracee_has_threads(pid_t tid);
 
 /* Writes the name of the thread's process to @out, "?" if it isn't known. Returns the number of the process. */
@@ -105,8 +105,8 @@ void tracee_each_watch(pid_t tid, int epoll, bool (*found)(void *context, const 
 /*
  * pause_process() - stop those threads of @tid's process that wait for a socket, until the calling thread ends
  * Then they continue as if nothing had happened: poll(2) and select(2) restart, with the time that was left (ptrace(2), signal(7)). Threads
- * that can't be stopped, because somebody traces them already say, run on, and so do those that had no CPU to stop on at the time @until
- * (nanoseconds of CLOCK_MONOTONIC). Other calls than these may end with EINTR: pause.c.
+ * that somebody traces already run on, as do those that got no CPU to stop on before the time @until (nanoseconds of CLOCK_MONOTONIC).
+ * Other calls than these may end with EINTR: pause.c.
  */
 void pause_process(pid_t tid, int64_t until);
 

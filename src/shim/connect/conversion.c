@@ -70,7 +70,7 @@ bool conversion_can_step(const struct conn *conn, int fd)
 	return conn_phase(conn) == CONN_RESOLVING || conn_look_is_due(conn) || next_poll_now(&ready, 1) != 0;
 }
 
-/* Resolves the names of the converters that may be asked for a conn in RESOLVING. This may take long, so it needs the claim only to begin. */
+/* Resolves the names of the converters that may be asked for a conn in RESOLVING. As this may take long, it doesn't keep the claim. */
 static void resolve(struct conn *conn, int fd)
 {
 	struct converters_query query;

@@ -155,7 +155,7 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 
 #define TIMER_EVENT EPOLLEXCLUSIVE /* marks the event of a deadline timer; the kernel reports no such event */
 
-/* Marks the events of deadline timers. They have the data of sockets: once a step has settled a connection, nothing shows whose they are. */
+/* Marks the events of deadline timers. They have the data of sockets: once a step has settled a connection, nothing tells them apart. */
 static void timers_mark(int epfd, struct epoll_event *events, int count)
 {
 	for (int i = 0; i < count; i++) {

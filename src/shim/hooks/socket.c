@@ -133,8 +133,8 @@ static int connect_directly(struct conn *conn, int fd, const struct sockaddr *ad
 }
 
 /*
- * connect() to an address that isn't a server's. AF_UNSPEC dissolves the connection (connect(2)). The kernel refuses all others, but only if
- * the socket's state doesn't decide: it ignores an address that it has no use for.
+ * connect() to an address that isn't a server's. AF_UNSPEC dissolves the connection (connect(2)). The kernel refuses all others, unless the
+ * socket's state decides: it ignores an address that it has no use for.
  */
 static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {

@@ -447,8 +447,7 @@ struct conn *conn_next_in(uint32_t set, uint32_t index)
 
 /*
  * No deadline is earlier than the time in the upper bits. It may belong to a conn that has been settled since, until a wait ends at it and
- * calls conn_renew_deadlines(). The lower bits count the changes, so that conn_renew_deadlines() doesn't miss a deadline that another thread
- * sets meanwhile.
+ * calls conn_renew_deadlines(). The lower bits count the changes, so that the call doesn't miss one that another thread sets.
  */
 static _Atomic int64_t first_deadline;
 
