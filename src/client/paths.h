@@ -133,7 +133,7 @@ void paths_note_mptcp(const struct path_id *id);
 /*
  * paths_note_fallback() - note that a connection fell back to TCP
  * Where Multipath TCP held before, a lost packet may be the cause. We consider it lost when a connection that began later falls back as
- * well, within ten minutes and before another connection has kept it. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ * well, before another connection has kept it. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
  */
 void paths_note_fallback(const struct path_id *id, int64_t syn_at);
 
@@ -186,15 +186,15 @@ struct paths_seen {
 	bool other_likely;     /* no other path has answered, but there is one other network, whose answer may still be on its way */
 	bool syn_data;         /* the attempt's SYN carries data */
 	bool behind;           /* the SYN was answered, but not the request behind the handshake: times count from that request */
-	unsigned int late;     /* milliseconds by which answers exceeded the path's known round trip: the converter or this machine is busy */
-	unsigned int answer_lag; /* milliseconds by which this path's answer may follow another path's, if the converter sent both at once */
+	unsigned int late;     /* answers exceeded the path's known round trip by this much: the converter or this machine is busy */
+	unsigned int answer_lag; /* this path's answer may follow another path's by this much, if the converter sent both at once */
 };
 
 enum paths_do {
 	PATHS_WAIT,       /* nothing for now */
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
 	PATHS_PROBE_ALL,  /* and one on each other path that isn't for backup */
-	PATHS_ASK_OTHERS, /* probe each other path without a probe under way, up to PATHS_DATA_PROBES here; send a SYN without data on all */
+	PATHS_ASK_OTHERS, /* probe each other path without a probe under way, up to PATHS_DATA_PROBES here; a SYN without data on all */
 	PATHS_MOVE,       /* begin anew on the best path that has answered, else on the one that is likely to */
 	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, so we wait for the server's answer and send no more probes */

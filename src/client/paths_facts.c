@@ -41,7 +41,7 @@ static struct {
 	_Atomic int64_t heard; /* when it last answered this process */
 	/* Multipath TCP; the ends of what is known in clock_seconds() */
 	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
-	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success */
+	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success or loss */
 } table[CONVERTERS_MAX + PLACES];
 
 uint64_t path_fingerprint(const struct in6_addr *source)

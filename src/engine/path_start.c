@@ -3,7 +3,7 @@
  * path_start.c - chooses the network that a connection begins on, and whether it begins anew on another one
  *
  * While all is well the kernel chooses the network of a connection, and we ask nothing. We list the networks if the usual path has failed,
- * if a SYN stays unanswered, or if the user names networks. client/paths.c decides; host/survey.c sends the probes.
+ * if a SYN stays unanswered, or if CONVERT_PATHS or a quota names some. client/paths.c decides; host/survey.c sends the probes.
  *
  * A survey has the probes of one connection. The process has a few surveys, and at most one for each path at a time: a connection on a path
  * that another connection probes waits for the result, which is noted like any fact (paths_facts.c). So a hundred connections that begin on

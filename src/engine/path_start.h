@@ -53,7 +53,7 @@ void path_start_init(struct path_start *start, bool may_move, const struct in6_a
 
 /*
  * path_start_choose() - choose the path for a request to @converter at @addr
- * Keeps the usual path, without a system call, unless that path has failed or the user names networks (CONVERT_PATHS). Returns the
+ * Keeps the usual path, without a system call, unless that path has failed, or host_preferences() names networks. Returns the
  * converter, which may be another one, and puts its address into @addr.
  */
 int path_start_choose(struct path_start *start, const struct converters_query *query, int converter, union sockaddr_ip *addr);

@@ -40,7 +40,7 @@ static struct {
 	union sockaddr_ip destination;
 } work;
 
-/* Chooses a converter only to look up the addresses for that. The waiting connections choose again. */
+/* Chooses a converter only in order to look up addresses. The waiting connections choose again. */
 static void *names_resolve(void *unused)
 {
 	enum policy_verdict verdict = POLICY_CONVERT;

@@ -169,8 +169,8 @@ static void loop(void)
 		int count;
 
 		/*
-		 * The programs have ended, and nobody waits for us. We still wait for the answer of a failed path that we asked whether
-		 * it works again: short programs would never find that out otherwise.
+		 * The programs have ended, and nobody waits for us. We still wait for the end of a trial: otherwise short programs would
+		 * never learn that a failed path works again.
 		 */
 		if (self.leaving && !path_trials_look()) {
 			blind_requests_note_open();

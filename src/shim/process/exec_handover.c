@@ -10,8 +10,7 @@
  *   has our library. If it hasn't, only the standard descriptors count, and others that were given to it.
  * - exec_handover_is_due() says whether the program will have our library. If so, exec_handover_write() writes a record of each socket
  *   (socket_record.c) into a variable of the program's environment. There are records of silent requests, of failures that the application
- *   hasn't been told of, and of settled sockets about which the kernel's answer would be wrong: the server's address, and the family and
- *   protocol that the application has asked for.
+ *   hasn't been told of, and of settled sockets, since the kernel may name another server, family or protocol than the application's.
  * - In the new program, the constructor calls exec_handover_adopt(), which removes the variable from the environment. The records name
  *   sockets by SO_COOKIE, and the program looks for descriptors with these cookies. So it doesn't matter how posix_spawn() or a vfork()
  *   child has rearranged the descriptors.

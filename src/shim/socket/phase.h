@@ -78,7 +78,7 @@ enum conn_phase {
 /* The application has been told of an error, or will be. */
 #define PHASES_FAILED (PHASE(FAILED) | PHASE(DISSOLVED))
 
-/* Hooks handle calls on these connections; for all others they only call the next function. */
+/* Hooks that wait, read or write handle these connections; for all others they only call the next function. */
 #define PHASES_HANDLED (PHASES_UNFINISHED | PHASES_FAILED)
 
 static inline bool phase_in(enum conn_phase phase, uint32_t set)
