@@ -19,7 +19,7 @@ bool conversion_enabled(void);
  * If the server is known to speak Multipath TCP, asks the server itself. Blocks for the resolver if CONVERT_ADDR has a name; and up to
  * CONVERT_TIMEOUT for the handshake if a ring may use the connection and the request isn't blind, or for signals (conn.call.wants_signals).
  * @conn: the conn of @fd, in CONN_IDLE
- * @fastopen: MSG_FASTOPEN; the SYN may wait for the application's first bytes then, and if the user or TCP_FASTOPEN_CONNECT wants it
+ * @fastopen: MSG_FASTOPEN. With it, CONVERT_EARLY_DATA or TCP_FASTOPEN_CONNECT, the SYN may wait for the application's first bytes
  * Returns 0 with @conn pending or DEFERRED (or further: DIRECT or FAILED if it connects directly a socket that an attempt has changed);
  * CONVERSION_DIRECT with @conn IDLE if the caller must connect directly, for a reason that the log has; or -errno if a direct connection
  * isn't allowed (settings.fail_closed, CONVERT_PATHS) or none is (rights_ask()).

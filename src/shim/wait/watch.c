@@ -17,8 +17,8 @@
  * registrations. One that we can't note or mask, or have dropped, sets watches_lost, and we never replace such a socket by another one.
  *
  * epoll returns nothing but the application's own data, so this and the epoll instance identify the conn of an event. Buckets by hash of
- * the data count the listed registrations and name the last one. Only if that one doesn't match we search all conns in PHASES_HANDLED. An
- * event of an established connection costs a look at an empty bucket.
+ * the data count the listed registrations and name the last one. If that one doesn't match, we search all conns in PHASES_HANDLED. An event of
+ * an established connection costs a look at an empty bucket.
  *
  * An instance may have several descriptors: tokio registers with a duplicate of the one that it waits on. kcmp(2) tells whether two are the
  * same.
