@@ -232,7 +232,7 @@ static struct paths_step decide_moving(const struct paths_seen *view)
 	return step(PATHS_WAIT, LOOK_MS);
 }
 
-/* Returns the time from the first to the second time that Linux repeats a request. */
+/* Returns how long after a request Linux repeats it for the second time. */
 static unsigned int request_again_ms(unsigned int rtt)
 {
 	const unsigned int timeout = rtt + (2 * rtt > RTO_MIN_MS ? 2 * rtt : RTO_MIN_MS), again = 3 * timeout;

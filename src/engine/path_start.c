@@ -131,7 +131,7 @@ void path_start_repair_in_child(void)
 
 /* --- trials --- */
 
-/* Begins a trial of @path, which has failed; paths_is_trial_due() has said that it is time. */
+/* Begins a trial of @path, which has failed, if there is a slot. */
 static void try_path(struct path_start *start, const struct path *path)
 {
 	struct slot *slot;

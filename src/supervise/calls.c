@@ -436,8 +436,8 @@ static bool output_read(const struct call *call, struct message *out)
 }
 
 /*
- * Handles output on a socket that isn't a fresh TCP socket, or without MSG_FASTOPEN. With CONVERT_FALLBACK=none we refuse it if another
- * thread could still set that flag in memory (socketcall(2)), or put another socket under the number.
+ * Handles output on a socket that isn't TCP's, or without MSG_FASTOPEN on one that isn't fresh. With CONVERT_FALLBACK=none we refuse it if
+ * another thread could still set that flag in memory (socketcall(2)), or put another socket under the number.
  */
 static void output_other(const struct call *call, int fd)
 {

@@ -114,7 +114,7 @@ static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *va
 	return 0;
 }
 
-/* SO_PEERNAME is like getpeername(2), but ignores the state, and refuses room that is too small for the address. */
+/* SO_PEERNAME is like getpeername(2), but ignores the state, and refuses more room than the address needs. */
 static int get_peer(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	union sockaddr_ip connected;

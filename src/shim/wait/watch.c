@@ -17,8 +17,8 @@
  * registrations. One that we can't note or mask, or have dropped, sets watches_lost, and we never replace such a socket by another one.
  *
  * epoll returns nothing but the application's own data, so this and the epoll instance identify the conn of an event. Buckets by hash of
- * the data count the listed registrations and name the last one. If that one doesn't match, we search all conns in PHASES_HANDLED. An event of
- * an established connection costs a look at an empty bucket.
+ * the data count the listed registrations and name the last one. If that one doesn't match, we search all conns in PHASES_HANDLED. An
+ * event of an established connection costs a look at an empty bucket.
  *
  * An instance may have several descriptors: tokio registers with a duplicate of the one that it waits on. kcmp(2) tells whether two are the
  * same.
@@ -126,7 +126,7 @@ static void watch_leave(struct conn *conn, struct conn_watch *watch)
 	watch_drop(watch);
 }
 
-/* Notes a registration that the kernel has accepted with @event, masked or not. */
+/* Notes a registration with @event, masked or not. */
 static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
 		       const struct epoll_event *event, bool masked, bool adopted)
 {
