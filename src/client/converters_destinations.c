@@ -63,7 +63,7 @@ static uint64_t key_of(int index, enum question question, uint64_t hash)
 	return key ^ key >> 29;
 }
 
-/* Keeps an answer in this process. Returns whether its place had another one, or none. */
+/* Keeps an answer in this process. Returns whether its place had none with this key. */
 static bool answer_keep(int index, enum question question, uint64_t hash, enum cache_answer answer, int64_t seconds)
 {
 	const uint64_t key = key_of(index, question, hash);

@@ -92,7 +92,7 @@ void handshake_count_repeat(uint8_t *request, unsigned int repeats);
  * handshake_on_bytes() - evaluate the first @len bytes of the converter's stream
  * @server: the destination; its family decides how to read ICMP codes
  * @ask: as in the request
- * Never returns DONE or FAIL for an incomplete prefix of a valid response, or NEED_MORE for any other bytes.
+ * Never returns DONE or FAIL for an incomplete prefix of a valid response. TLVs are judged only once the whole message is there.
  */
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 					 const union sockaddr_ip *server,

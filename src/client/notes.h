@@ -45,8 +45,8 @@ void note_direct(uint64_t cookie, const union sockaddr_ip *server, const char *r
 
 /*
  * notes_read() - read all notes that a user's programs have left in this network namespace
- * @path: of the cache's file; @network: of cache_network(); @out: room for @max notes; @owner: set to the file's owner. Believe
- * a note only about sockets of that user, unless root wrote it. Returns the number of notes, or -errno if the file can't be read.
+ * @path: of the cache's file; @network: of cache_network(); @out: room for @max notes; @owner: set to the file's owner. The caller
+ * believes a note only about sockets of @owner, unless root wrote it. Returns the number of notes, or -errno if the file can't be read.
  */
 int notes_read(const char *path, uint64_t network, struct note *out, size_t max, uid_t *owner);
 

@@ -19,7 +19,7 @@
  */
 const char *shell_quote(const char *word, char *buf);
 
-/* Replaces control characters other than line feeds by question marks: device names may contain all of them but blanks. Returns @text. */
+/* Replaces control characters but line feeds by question marks: a device name may have any that isn't white space. Returns @text. */
 char *shell_printable(char *text);
 
 /* --- JSON (RFC 8259) --- */

@@ -14,7 +14,7 @@ void attempt_wake(struct dial *dial);
  */
 int attempt_begin(struct dial *dial, bool defer);
 
-/* attempt_again() - ask the same converter again over the same socket, by the attempt's present values. Returns 0 or -errno. */
+/* attempt_again() - send the request, the first or a further time, over the socket by the attempt's present values. Returns 0 or -errno. */
 int attempt_again(struct dial *dial);
 
 /* attempt_anew() - ask the same converter again by @way, in the rest of CONVERT_TIMEOUT, at least half of it. Returns 0 or -errno. */

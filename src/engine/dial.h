@@ -120,6 +120,9 @@ struct dial_ops {
 	void (*disconnect)(struct dial *dial);
 };
 
+/* Bytes of early data that a front end keeps: more than a SYN can carry. */
+#define DIAL_EARLY_MAX 4096u
+
 /* The state of a dial. */
 enum dial_state {
 	DIAL_IN_PROGRESS, /* this attempt, or a new one, is in progress */

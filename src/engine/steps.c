@@ -121,8 +121,9 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 }
 
 /*
- * Asks by @way after Multipath TCP was lost on the way to the converter, or would be: a socket that fell back to TCP loses bytes. @known: a
- * converter has answered. Otherwise something else may have taken the connection, and we note the loss only when a converter answers.
+ * Asks by @way after Multipath TCP was lost on the way to the converter (ASK_TCP: a socket that fell back to TCP loses bytes), or would be,
+ * or the SYN's data was. @known: a converter has answered. Otherwise something else may have taken the connection, and unless the request
+ * is blind we note the loss of Multipath TCP only when a converter answers.
  */
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {

@@ -4,8 +4,8 @@
  *
  * Anybody may have sent the packet. A cursor that can't leave the packet reads it, and we compare each length in it with
  * the available bytes. We don't check further for faults for which the kernel drops the packet a step later. Packets that
- * the kernel might understand differently (routing headers, tunnels, odd options) pass unread, so that no connection is
- * ever made for a SYN that means something else.
+ * the kernel might understand differently (routing headers, tunnels, options of impossible length) pass unread, so that no
+ * connection is ever made for a SYN that means something else. Unknown options are skipped.
  *
  * Changes keep the lengths: an option becomes NOPs, and the checksum is updated by the difference (RFC 1624), so that
  * it stays right only if it was.

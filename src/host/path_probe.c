@@ -2,8 +2,8 @@
 /*
  * path_probe.c - tests whether a path works, by a separate connection
  *
- * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries an Info TLV, or nothing, and the converter
- * sends a SYN+ACK at once. That is enough: we read the response only if a SYN+ACK alone proves nothing (path_probe.whole). A reset then
+ * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries an Info TLV, or nothing if the kernel has no
+ * Fast Open or data in SYNs gets lost, and the converter sends a SYN+ACK at once. That is enough: we read the response only if a SYN+ACK alone proves nothing (path_probe.whole). A reset then
  * ends the connection, and leaves nothing behind on either side.
  *
  * The shim avoids keeping descriptors in programs, but here it needs one for some hundred milliseconds. Programs that count their

@@ -258,7 +258,7 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 }
 
 /*
- * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If the
+ * Keeps the endpoint of a network or address that is gone as long as some connection has no established subflow from another address. If the
  * kernel has more subflows than fit, deletes these endpoints at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)

@@ -67,7 +67,7 @@
 #define ANSWERED_MS 1000 /* after an answer to our own SYN we give the subflow's SYN this time */
 #define PACE_MAX_MS 30000
 #define STRANDED_MS 4000 /* Linux has sent four SYNs by then: paths_subflows_are_stranded() */
-#define MAKE_MS 200      /* besides two round trips of the subflows that may carry RM_ADDR */
+#define MAKE_MS 200      /* from deleting an endpoint to making it again, besides two round trips of the subflows that may carry RM_ADDR */
 #define JOIN_MS 1000     /* at first, then twice as long each time */
 #define JOINS_MAX 5
 #define MISTAKE_MS 1000  /* an answer this soon after the first renewal shows that the network works */

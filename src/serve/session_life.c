@@ -230,7 +230,7 @@ void session_advance(struct session *s)
 	} while (s->state != before);
 	if (s->state == SESSION_CLOSED)
 		session_destroy(s);
-	else /* The connection may change after this: the read's look at it no longer counts. */
+	else /* The transport may change before the next round: a read's look counts for this round only. */
 		s->relay.side[RELAY_UPSTREAM].looked = false;
 }
 

@@ -386,23 +386,23 @@ struct message {
 	uint32_t namelen;
 };
 
-/* Copies the call's data, CONNECTION_EARLY_MAX bytes at most. Returns 0 or the errno. */
+/* Copies the call's data, DIAL_EARLY_MAX bytes at most. Returns 0 or the errno. */
 static int early_read(const struct call *call, const struct message *message, struct early *out)
 {
 	uint64_t part[2]; /* struct iovec */
 
-	out->bytes = malloc(CONNECTION_EARLY_MAX);
+	out->bytes = malloc(DIAL_EARLY_MAX);
 	if (!out->bytes)
 		return ENOMEM;
-	for (unsigned int i = 0; i < message->iovlen && i < IOVECS_MAX && out->len < CONNECTION_EARLY_MAX; i++) {
+	for (unsigned int i = 0; i < message->iovlen && i < IOVECS_MAX && out->len < DIAL_EARLY_MAX; i++) {
 		if (call->call == FILTER_SENDTO) {
 			part[0] = call->args[1];
 			part[1] = call->narrow ? (uint32_t)call->args[2] : call->args[2];
 		} else if (!words_read(call, message->iov + i * (call->narrow ? 8 : 16), part, 2)) {
 			return EFAULT;
 		}
-		if (part[1] > CONNECTION_EARLY_MAX - out->len)
-			part[1] = CONNECTION_EARLY_MAX - out->len;
+		if (part[1] > DIAL_EARLY_MAX - out->len)
+			part[1] = DIAL_EARLY_MAX - out->len;
 		if (part[1] && !tracee_read(call->tid, part[0], out->bytes + out->len, (size_t)part[1]))
 			return EFAULT;
 		out->len += (size_t)part[1];

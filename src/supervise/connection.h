@@ -26,8 +26,7 @@ enum connection_kind {
 	CONNECTION_UNDER_WAY, /* an earlier call has begun it; this call waits for the outcome */
 };
 
-#define CONNECTION_EARLY_MAX 4096 /* bytes of early data that we take: more than a SYN can carry */
-#define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX)
+#define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + DIAL_EARLY_MAX)
 
 struct connection {
 	struct call call;

@@ -222,8 +222,8 @@ static void choose_clock(void)
 
 /*
  * The child installs the filter for itself, tells the supervisor the listener's descriptor, and waits. The supervisor tests on the child
- * all that it will have to do. So if this kernel, a container or Yama forbids something, we find out before the program runs, and report it
- * once.
+ * whether it may read memory and take descriptors. So if this kernel, a container or Yama forbids that, we find out before the program
+ * runs, and report it once.
  */
 
 /* Sets a variable to this process's ID if it has the front's. Returns whether it had. */

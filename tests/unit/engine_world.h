@@ -39,7 +39,7 @@ extern struct kernel {
 	bool only_tcp;          /* no socket can be made a Multipath TCP one */
 	const struct convert_withholding *offers; /* what a converter offers; NULL: as answer() says */
 	struct convert_request request; /* the last one */
-	uint8_t message[CONVERT_MESSAGE_MAX + 4096];
+	uint8_t message[CONVERT_MESSAGE_MAX + DIAL_EARLY_MAX];
 	size_t message_len;
 	unsigned int watched, begun;
 	struct note note;       /* the last one that was left for "convertize status" */

@@ -121,7 +121,7 @@ bool source_check(const struct sources *sources, struct problems *problems);
 
 /* ----- opens the connection to the server, and reads why it failed or which options were negotiated: downstream.c ----- */
 
-/* The most bytes that downstream_options() writes. */
+/* Room for what downstream_options() writes, in bytes. */
 #define DOWNSTREAM_OPTIONS_MAX 64
 
 /* The contents of an Error TLV (RFC 8803 6.2.8), and the origin of the error. */

@@ -147,18 +147,18 @@ bool conversion_takes_early(const struct conn *conn)
 }
 
 /*
- * Copies the application's first bytes, EARLY_MAX at most. Returns the number of bytes taken: 0 if there is no memory, fewer than in @iov
+ * Copies the application's first bytes, DIAL_EARLY_MAX at most. Returns the number of bytes taken: 0 if there is no memory, fewer than in @iov
  * if some are unreadable.
  */
 static size_t early_keep(struct early *early, const struct iovec *iov, size_t count)
 {
-	uint8_t *memory = next_map(EARLY_MAX);
+	uint8_t *memory = next_map(DIAL_EARLY_MAX);
 	size_t len = 0;
 
 	if (!memory)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		size_t part = iov[i].iov_len < EARLY_MAX - len ? iov[i].iov_len : EARLY_MAX - len;
+		size_t part = iov[i].iov_len < DIAL_EARLY_MAX - len ? iov[i].iov_len : DIAL_EARLY_MAX - len;
 		size_t got = usermem_read_part(memory + len, iov[i].iov_base, part);
 
 		len += got;
@@ -166,7 +166,7 @@ static size_t early_keep(struct early *early, const struct iovec *iov, size_t co
 			break;
 	}
 	if (!len) {
-		next_unmap(memory, EARLY_MAX);
+		next_unmap(memory, DIAL_EARLY_MAX);
 		return 0;
 	}
 	early->len = (uint16_t)len;

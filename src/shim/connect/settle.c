@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settle.c - shows the end of a dial to the application, and connects to the server itself */
+/* settle.c - turns the result of a step of the engine into a phase, shows the end to the application, and connects directly */
 #include "config.h"
 
 #include "client/client_log.h"

@@ -122,7 +122,7 @@ static struct conn *conn_alloc(void)
 
 void conn_drop_early(struct conn *conn)
 {
-	next_unmap(conn->early.bytes, EARLY_MAX);
+	next_unmap(conn->early.bytes, DIAL_EARLY_MAX);
 	conn->early.bytes = NULL;
 	conn->early.len = 0;
 }

@@ -74,8 +74,6 @@ struct conn_options {
 	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value plus 1 */
 };
 
-#define EARLY_MAX 4096u /* bytes */
-
 /*
  * The application's first bytes, until the server was reached. The SYN carries them behind the request. If the converter fails, the next
  * converter or the server itself needs them; so we keep a copy, in pages of its own, since a hook must not call malloc(). Only the thread
