@@ -98,6 +98,15 @@ int sysctl_read(const char *name)
 	return value < 0 ? -ERANGE : value;
 }
 
+void sysctl_of_device(char name[static SYSCTL_NAME_MAX], unsigned version, const char *device, const char *setting)
+{
+	int len = snprintf(name, SYSCTL_NAME_MAX, "net.ipv%u.conf.", version);
+
+	for (; *device && len < SYSCTL_NAME_MAX / 2; device++)
+		name[len++] = (char)(*device == '.' ? '/' : *device);
+	snprintf(name + len, SYSCTL_NAME_MAX - (size_t)len, ".%s", setting);
+}
+
 /* --- capabilities --- */
 
 #define WORDS _LINUX_CAPABILITY_U32S_3

@@ -33,6 +33,11 @@ int file_replace(const char *path, const char *draft, const char *text, size_t l
  */
 int sysctl_read(const char *name);
 
+#define SYSCTL_NAME_MAX 64 /* bytes, with the NUL */
+
+/* Writes "net.ipv4.conf.DEVICE.SETTING" (@version: 4 or 6), as sysctl(8) spells it. @setting: at most 31 bytes */
+void sysctl_of_device(char name[static SYSCTL_NAME_MAX], unsigned version, const char *device, const char *setting);
+
 /*
  * Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and with it the log's lines.
  * A program that this process executes gets them closed.

@@ -83,16 +83,6 @@ static struct lan read_addresses(const char *device)
 	return lan;
 }
 
-/* Writes "net.ipv4.conf.NAME.forwarding", as sysctl(8) spells it. */
-static void name_sysctl(char text[static 64], unsigned version, const char *device, const char *name)
-{
-	int len = snprintf(text, 64, "net.ipv%u.conf.", version);
-
-	for (; *device && len < 40; device++)
-		text[len++] = (char)(*device == '.' ? '/' : *device);
-	snprintf(text + len, 64 - (size_t)len, ".%s", name);
-}
-
 /*
  * The kernel removes the default routes of router advertisements once it forwards IPv6, unless accept_ra is 2. So the remedy sets that,
  * too, for the interface by which IPv6 leaves.
@@ -100,15 +90,15 @@ static void name_sysctl(char text[static 64], unsigned version, const char *devi
 static void check_forwarding_v6(const char *lan, gateway_warn *warn)
 {
 	const union sockaddr_ip anywhere = host_way_anywhere(AF_INET6);
-	char name[64], other[64] = "", device[IF_NAMESIZE];
+	char name[SYSCTL_NAME_MAX], other[SYSCTL_NAME_MAX] = "", device[IF_NAMESIZE];
 	struct host_way way;
 
-	name_sysctl(name, 6, lan, "forwarding");
+	sysctl_of_device(name, 6, lan, "forwarding");
 	if (sysctl_read(name) != 0)
 		return;
 	host_way_ask(-1, &anywhere, NULL, 0, &way);
 	if (!way.error && if_indextoname(way.index, device)) {
-		name_sysctl(other, 6, device, "accept_ra");
+		sysctl_of_device(other, 6, device, "accept_ra");
 		if (sysctl_read(other) != 1)
 			other[0] = '\0';
 	}
@@ -168,9 +158,9 @@ static bool has_nat(gateway_warn *warn)
 static void check_interface(const char *device, gateway_warn *warn)
 {
 	const struct lan lan = read_addresses(device);
-	char name[64];
+	char name[SYSCTL_NAME_MAX];
 
-	name_sysctl(name, 4, device, "forwarding");
+	sysctl_of_device(name, 4, device, "forwarding");
 	if (sysctl_read(name) == 0 && sysctl_read("net.ipv4.ip_forward") == 1)
 		tell(warn, "%s is 0: this host converts nothing of the hosts at %s; set it with: sysctl -w %s=1", name, device, name);
 	if (lan.has_v6)
@@ -231,7 +221,7 @@ static void check_loopback(gateway_warn *warn)
 /* Clients reach a converter in the LAN without this host. */
 static void check_converters(const struct gateway_settings *settings, gateway_warn *warn)
 {
-	char device[IF_NAMESIZE], text[SOCKADDR_STRLEN], name[64];
+	char device[IF_NAMESIZE], text[SOCKADDR_STRLEN], name[SYSCTL_NAME_MAX];
 
 	for (size_t i = 0; i < settings->client.converter_count; i++) {
 		const struct settings_converter *converter = &settings->client.converters[i];
@@ -246,7 +236,7 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 		if (way.error || !if_indextoname(way.index, device) || !gateway_settings_have_lan(settings, device))
 			continue;
 		tell(warn, "converter %s is reached by %s, where the clients are", sockaddr_ip_format(&converter->addr, text), device);
-		name_sysctl(name, 4, device, "send_redirects");
+		sysctl_of_device(name, 4, device, "send_redirects");
 		if (sysctl_read(name) == 1 || sysctl_read("net.ipv4.conf.all.send_redirects") == 1)
 			tell(warn, "ICMP errors to clients wait for the redirects that this host sends in their place; set: sysctl -w "
 				   "net.ipv4.conf.all.send_redirects=0 %s=0", name);

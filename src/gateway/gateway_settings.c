@@ -341,6 +341,7 @@ const struct option_program gateway_options = {
 		 "Convert the TCP connections of hosts behind this one, or of its own programs,\n"
 		 "through a converter (RFC 8803), over Multipath TCP.\n",
 	.more = "Manual: man 8 convertgw\n",
+	.command = "status",
 	.instead = "interfaces go behind --lan",
 	.take_word = take_word,
 };

@@ -2,6 +2,7 @@
 /* test_sysctls.c - the settings that convertd checks are those of the file that is installed */
 #include "config.h"
 
+#include "common/os.h"
 #include "convertd/process/service.h"
 
 #include "run.h"
@@ -49,6 +50,18 @@ START_TEST(the_file_has_the_same)
 }
 END_TEST
 
+/* sysctl(8) takes a VLAN's dot for a slash. */
+START_TEST(sysctls_of_devices_with_dots)
+{
+	char name[SYSCTL_NAME_MAX];
+
+	sysctl_of_device(name, 6, "eth0.100", "accept_ra");
+	ck_assert_str_eq(name, "net.ipv6.conf.eth0/100.accept_ra");
+	sysctl_of_device(name, 4, "lo", "rp_filter");
+	ck_assert_int_ge(sysctl_read(name), 0);
+}
+END_TEST
+
 START_TEST(remedies_are_remedies)
 {
 	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++)
@@ -86,6 +99,7 @@ int main(void)
 	TCase *tcase = tcase_create("sysctls");
 
 	tcase_add_test(tcase, the_file_has_the_same);
+	tcase_add_test(tcase, sysctls_of_devices_with_dots);
 	tcase_add_test(tcase, remedies_are_remedies);
 	tcase_add_loop_test(tcase, rules, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	suite_add_tcase(suite, tcase);

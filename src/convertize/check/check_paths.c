@@ -281,11 +281,11 @@ static bool is_misrouted(const struct check_path *path)
  */
 static bool is_filtered(const struct check_path *path)
 {
-	char name[sizeof("net.ipv4.conf..rp_filter") + IF_NAMESIZE];
+	char name[SYSCTL_NAME_MAX];
 	int all = sysctl_read("net.ipv4.conf.all.rp_filter"), own;
 	struct host_way way;
 
-	snprintf(name, sizeof(name), "net.ipv4.conf.%s.rp_filter", path->home->name);
+	sysctl_of_device(name, 4, path->home->name, "rp_filter");
 	own = sysctl_read(name);
 	ask_way(path->candidate, &path->from, 0, &way);
 	return sockaddr_ip_is_v4(&path->from) && (all > own ? all : own) == 1 && !way.error &&
