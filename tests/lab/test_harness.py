@@ -128,6 +128,13 @@ def test_failures_on_a_busy_machine_are_repeated():
             equal(len(re.findall("^test_toy.py: test_toy repeated, since it failed on a busy machine: test_toy.py:", told, re.M)), last - 1, told)
         status, results, _, runs = field.run(fails.replace("check(", "same_data(") % ([0.9], 2))
         equal((status, runs), (99, 1), "status and runs:\n" + results)
+        # one that ran beside others of its file
+        beside = fails.replace("def test_toy", "@waits\ndef test_beside():\n    pass\n@waits\ndef test_toy")
+        for shares, needed, last in (([0.9], 2, 2), ([0.4], 2, 1)):
+            status, results, told, runs = field.run(beside % (shares, needed))
+            equal((status, runs), (0 if last == needed else 1, last), "status and runs:\n" + results)
+            equal(results.count("\n  before: FAIL test_toy ("), last - 1, results)
+            equal(told.count("test_toy.py: test_toy repeated, since it failed on a busy machine: FAIL test_toy ("), last - 1, told)
 
 
 def test_the_share_of_other_programs():

@@ -25,6 +25,7 @@ tests that measure out and names them.
 import argparse
 import concurrent.futures
 import contextlib
+import functools
 import os
 import re
 import resource
@@ -228,10 +229,10 @@ def _run_repeatedly(name, function):
         _tell_console("%s repeated, run %d of %d was disturbed: %s" % (name, len(disturbed), attempts, disturbed[-1]))
 
 
-def _repeat_alone(name, function, reason, turn):
-    """Runs a test again that has failed for `reason`, up to ATTEMPTS runs in all, as long as other programs use the machine.
+def _repeat_alone(name, run, reason, turn):
+    """Calls run() for a test that has failed for `reason`, up to ATTEMPTS runs in all, as long as other programs use the machine.
 
-    Returns as _run(). Prints what the lab reported of each run before.
+    Returns as run(). Prints what the lab reported of each run before.
     """
     result, failed = "FAIL", []
     with turn.alone():
@@ -243,7 +244,7 @@ def _repeat_alone(name, function, reason, turn):
             print("\n".join(["%s failed: %s" % (name, reason)] + topology.failure_reports), flush=True)
             topology.failure_reports.clear()
             _tell_console("%s repeated, since it failed on a busy machine: %s" % (name, failed[-1]))
-            result, reason = _run(function)
+            result, reason = run()
     return result, reason + "".join("\n  before: " + text for text in failed)
 
 
@@ -273,14 +274,22 @@ def _run_in_process(name):
     return found[1], process.stdout.rpartition("\n1 ")[0]
 
 
-def _run_side_by_side(names):
+def _run_side_by_side(names, turn):
     """Runs these tests, several at once, and prints the output of each in one piece. Returns their results."""
-    results = []
+    results, failed = [], []
     with concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(_run_in_process, name) for name in names]):
+        running = {pool.submit(_run_in_process, name): name for name in names}
+        for future in concurrent.futures.as_completed(running):
             result, text = future.result()
+            if result == "FAIL":
+                failed.append((running[future], text))
+                continue
             results.append(result)
             print(text, flush=True)
+    for name, text in failed:
+        result, text = _repeat_alone(name, functools.partial(_run_in_process, name), text, turn)
+        results.append(result)
+        print(text, flush=True)
     return results
 
 
@@ -291,7 +300,7 @@ def _run_in_turn(tests, turn):
         start, computed = time.monotonic(), _cpu_seconds()
         result, reason = _run_repeatedly(name, test)
         if result == "FAIL" and turn and not _is_measuring(test):
-            result, reason = _repeat_alone(name, test, reason, turn)
+            result, reason = _repeat_alone(name, functools.partial(_run, test), reason, turn)
         results.append(result)
         print("%s %s (%.1fs, %.1fs of CPU)%s" % (result, name, time.monotonic() - start, _cpu_seconds() - computed, ": " + reason if reason else ""),
               flush=True)
@@ -358,7 +367,7 @@ def main():
     waiting = [name for name, test in tests if _is_waiting(test)]
     # on a slow machine these tests compute for longer, too; and a single test needs no process
     waiting = waiting if len(waiting) > 1 and patience(1) <= 1 else []
-    results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting], turn)
+    results = _run_side_by_side(waiting, turn) + _run_in_turn([(name, test) for name, test in tests if name not in waiting], turn)
     if turn:
         turn.close()
     print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "busy", "FAIL", "FAULT") if result in results))
