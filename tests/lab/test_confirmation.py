@@ -5,6 +5,7 @@
 With CONVERT_WITHHOLDING the library takes any timely SYN+ACK for a confirmation, also one of a converter that withholds nothing. So the
 time between SYN+ACK and response, which these tests look at, is the server's round trip.
 """
+import ctypes
 import os
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side, waits
@@ -155,6 +156,10 @@ if sys.argv[2] == "close":
     sock.close()
 elif sys.argv[2] == "shutdown":
     sock.shutdown(socket.SHUT_RDWR)
+elif sys.argv[2] == "dup2":  # as Java before version 13
+    os.dup2(os.open("/dev/null", os.O_RDONLY), sock.fileno())
+elif sys.argv[2] == "close_range":
+    os.closerange(3, sock.detach() + 1)
 """
 
 
@@ -165,9 +170,9 @@ def test_sends_and_leaves():
         lab.convertd(["--hold-syn", "off"])
         echo = lab.echo()
         runs = sum(len(until_confirmed(lab, lambda how=how: ask(lab, SENDS_AND_LEAVES, how, env=withheld(lab))))
-                   for how in ("close", "shutdown", "exit"))
+                   for how in ("close", "shutdown", "exit", "dup2", "close_range"))
         wait_until(lambda: echo.log_text().count("bytes=10 eof") == runs, what=echo.log_text)
-        equal(lab.shim_log().count(CONFIRMED), 3, "confirmed in\n" + lab.shim_log())
+        equal(lab.shim_log().count(CONFIRMED), 5, "confirmed in\n" + lab.shim_log())
 
 
 UPLOADS_AND_LEAVES = """
@@ -185,16 +190,22 @@ if sys.argv[2] == "close":
     sock.close()
 elif sys.argv[2] == "syscall":  # as libuv does
     syscall(ctypes.c_long(SYS_close), sock.detach())
+elif sys.argv[2] == "dup2":
+    os.dup2(os.open("/dev/null", os.O_RDONLY), sock.fileno())
+elif sys.argv[2] == "close_range":
+    os.closerange(3, sock.detach() + 1)
+elif sys.argv[2] == "closefrom":
+    ctypes.CDLL(None).closefrom(3)
 """
 
 
 @kernel.needs("fastopen")
 def test_closed_with_the_response_unread():
-    """The kernel would reset such a connection and drop unsent bytes: the upload arrives in full, also if syscall(2) calls close(2)."""
+    """The kernel would reset such a connection and drop unsent bytes: the upload arrives in full, however it is closed."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         http = lab.http()
-        ways = ("close", "syscall", "exit")
+        ways = ("close", "syscall", "exit", "dup2", "close_range") + (("closefrom",) if hasattr(ctypes.CDLL(None), "closefrom") else ())
         runs = sum(len(until_confirmed(lab, lambda how=how: ask(lab, UPLOADS_AND_LEAVES, how, env=withheld(lab)))) for how in ways)
         wait_until(lambda: http.log_text().count('"PUT / HTTP/1.1" 200') == runs, what=http.log_text)
         equal(lab.shim_log().count(CONFIRMED), len(ways), "confirmed in\n" + lab.shim_log())

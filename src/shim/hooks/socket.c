@@ -239,14 +239,14 @@ HOOK(int, close_range, (unsigned int first, unsigned int last, int flags))
 {
 	/* With other flags the descriptors live on: until the exec(), or in another process. */
 	if (flags == 0)
-		conn_forget_range(first, last);
+		leave_by_close_range(first, last);
 	return next.close_range(first, last, flags);
 }
 
 /* The C library's closefrom() calls its own close_range(), which the hook above doesn't see. */
 HOOK(void, closefrom, (int first))
 {
-	conn_forget_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
+	leave_by_close_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
 	next.closefrom(first);
 }
 
@@ -270,14 +270,17 @@ static int dup_followed(int fd, int to, int ret)
 }
 
 /*
- * Another thread may be taking a step of @to's connection, and would continue it on the socket that takes its place. So we claim the conn
- * during the call. A thread that claims it later sees by the cookie that @to is another socket's. Returns the conn to release, or NULL.
+ * dup2() closes @to. Another thread may be taking a step of @to's connection, and would continue it on the socket that takes its place. So
+ * we claim the conn during the call. A thread that claims it later sees by the cookie that @to is another socket's. Returns the conn to release, or NULL.
  */
 static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
 {
 	struct conn *conn = fd == to ? NULL : conn_handled(to);
 
-	return conn && conn_is_owner() && conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
+	if (!conn || !conn_is_owner() || next.fcntl(fd, F_GETFD) < 0)
+		return NULL;
+	leave_by_overwrite(to);
+	return conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
 }
 
 #define DUP_HOOK(name, params, args)                                                               \

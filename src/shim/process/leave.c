@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -75,28 +76,63 @@ static void leave(struct conn *conn, int fd, int ms)
 	}
 }
 
+/* Does so with one of several conns. @start: clock_ns() when we began with the first, since they share the time */
+static void leave_since(struct conn *conn, int fd, int64_t start)
+{
+	const int64_t left = closing_ms(conn, fd) - (clock_ns() - start) / CLOCK_NS_PER_MS;
+
+	leave(conn, fd, left > 0 ? (int)left : 0);
+}
+
+/* Is @fd the last descriptor of a conn that has steps left? Returns that conn, or NULL. */
+static struct conn *last_of(int fd)
+{
+	struct conn *conn = conn_handled(fd);
+
+	return conn && atomic_load(&conn->refs) == 1 && conn_is_owner() ? conn : NULL;
+}
+
+void leave_by_overwrite(int fd)
+{
+	ERRNO_KEPT;
+	struct conn *conn = last_of(fd);
+
+	if (conn)
+		leave(conn, fd, closing_ms(conn, fd));
+}
+
 void leave_by_close(int fd)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_handled(fd);
 
-	if (conn && atomic_load(&conn->refs) == 1 && conn_is_owner())
-		leave(conn, fd, closing_ms(conn, fd));
+	leave_by_overwrite(fd);
 	conn_forget(fd);
+}
+
+void leave_by_close_range(unsigned int first, unsigned int last)
+{
+	ERRNO_KEPT;
+	const int64_t start = clock_ns();
+
+	for (int fd = first > INT_MAX || conn_none_handled() ? -1 : conn_next_fd((int)first); fd >= 0 && (unsigned int)fd <= last;
+	     fd = conn_next_fd(fd + 1)) {
+		struct conn *conn = last_of(fd);
+
+		if (conn)
+			leave_since(conn, fd, start);
+		conn_forget(fd);
+	}
+	conn_forget_range(first, last);
 }
 
 void leave_all(enum leave_which which)
 {
 	ERRNO_KEPT;
-	const int64_t start = clock_ns(); /* of the time for all conns together */
-	int64_t left;
+	const int64_t start = clock_ns();
 
-	EACH_CONN (conn, PHASES_UNFINISHED) {
-		if (conn_of(conn->fd) != conn || (which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
-			continue;
-		left = closing_ms(conn, conn->fd) - (clock_ns() - start) / CLOCK_NS_PER_MS;
-		leave(conn, conn->fd, left > 0 ? (int)left : 0);
-	}
+	EACH_CONN (conn, PHASES_UNFINISHED)
+		if (conn_of(conn->fd) == conn && (which == LEAVE_ALL || next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC))
+			leave_since(conn, conn->fd, start);
 }
 
 void leave_to_stdio(int fd)

@@ -21,6 +21,12 @@
  */
 void leave_by_close(int fd);
 
+/* Does the same for all descriptors from @first to @last; their connections share the time. */
+void leave_by_close_range(unsigned int first, unsigned int last);
+
+/* Takes the response likewise before dup2() makes @fd another file's descriptor; forgets no conn, since dup2() may fail. */
+void leave_by_overwrite(int fd);
+
 /* leave_all() - take the responses likewise, of all conns or those with FD_CLOEXEC, when the process ends or execs; forgets none */
 enum leave_which { LEAVE_ALL, LEAVE_CLOEXEC };
 void leave_all(enum leave_which which);
