@@ -217,7 +217,7 @@ static int fail_with(const char *text)
 	return 1;
 }
 
-/* Returns the exit status after which the service manager doesn't start the service again. */
+/* Does the same, but returns the exit status after which the service manager doesn't start the service again. */
 static int fail_for_good(const char *text)
 {
 	fail_with(text);

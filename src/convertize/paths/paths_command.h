@@ -21,7 +21,7 @@ struct subflows {
 /* Does a converter answer over this network? */
 enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
 
-/* Who says whether the network is metered: nobody, NetworkManager, or the kind of the device. */
+/* NetworkManager, or else the kind of the device, tells whether the network is metered; or nobody knows. */
 enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
 
 /* All facts of a network. */

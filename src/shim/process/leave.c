@@ -76,7 +76,7 @@ static void leave(struct conn *conn, int fd, int ms)
 	}
 }
 
-/* Does so with one of several conns. @start: clock_ns() when we began with the first, since they share the time */
+/* Leaves one of several conns, which share the time. @start: clock_ns() when we began with the first */
 static void leave_since(struct conn *conn, int fd, int64_t start)
 {
 	const int64_t left = closing_ms(conn, fd) - (clock_ns() - start) / CLOCK_NS_PER_MS;
